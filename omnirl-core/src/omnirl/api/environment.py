@@ -1,0 +1,101 @@
+"""Write an environment backend: how a family of environments is built and stepped.
+
+A backend is one :class:`EnvBackend` object of functions. Two of them are enough; the loops that collect rollouts
+and run evaluations come from :mod:`omnirl.loops` unless the backend brings its own::
+
+    def get_env_spec(config): ...            # -> EnvSpec
+    def build_env(config, context): ...      # -> Environment of context.num_envs sub-environments
+
+    BACKEND = EnvBackend(get_env_spec=get_env_spec, build_env=build_env)
+
+Letters: B sub-environments stepped together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from omnirl.api.algorithm import Policy
+from omnirl.api.data import Array, Episode, Obs, Rollout, Step
+from omnirl.api.specs import EnvSpec
+
+
+@dataclass(frozen=True)
+class EnvContext:
+    """Who builds an environment: ``role`` is ``"sampler"`` or ``"evaluator"``, ``index`` its number, ``num_envs`` B."""
+
+    role: str
+    index: int
+    num_envs: int
+
+
+class Environment(Protocol):
+    """B sub-environments, stepped together."""
+
+    seedable: bool
+    """Whether ``reset`` honours its seed. An environment that cannot begin an episode from a seed (a vector
+    environment that resets itself) says False, and the run is reported as not exactly repeatable."""
+
+    def reset(self, index: int, seed: int) -> Obs:
+        """Begin an episode of sub-environment ``index`` from ``seed``; return its first observation, ``[*obs]``.
+
+        Called for every sub-environment before the first step, and for each that ended before the next one.
+        """
+
+    def step(self, action: Array) -> Step:
+        """Step all sub-environments with ``action`` [B, *act] in environment units (clipped and cast here)."""
+
+    def close(self) -> None:
+        """Release what the environment holds. Called once."""
+
+
+class Streams(Protocol):
+    """The named random streams of one worker, and its view of the run's clock."""
+
+    def policy(self, number: int) -> np.random.Generator:
+        """The policy's generator for rollout ``number``."""
+
+    def episode_seed(self, index: int, episode: int) -> int:
+        """The seed of ``episode`` of sub-environment ``index``."""
+
+    def progress(self, env_steps: int) -> float:
+        """The fraction of the run's stop target reached at ``env_steps``, in [0, 1]."""
+
+
+class Collector(Protocol):
+    """Collects rollouts of one Environment with one Policy."""
+
+    def collect(self, version: int, env_steps: int) -> Rollout:
+        """Step T times with weights ``version``; ``env_steps`` were requested in the run before this rollout."""
+
+    def state_dict(self) -> Mapping[str, Any]:
+        """What is needed to go on exactly: nested dicts of numpy arrays and JSON scalars."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> bool:
+        """Restore. False where the environments did not repeat exactly and new episodes were begun."""
+
+
+CollectionLoop = Callable[[Environment, Policy, int, Streams], Collector]
+"""``(environment, policy, unroll_length T, streams) -> Collector``"""
+EvaluationLoop = Callable[[Environment, Policy, int, Streams], Sequence[Episode]]
+"""``(environment, policy, num_episodes, streams) -> episodes``"""
+
+
+@dataclass(frozen=True)
+class EnvBackend:
+    """The functions of a backend.
+
+    seeding says what beginning an episode from a seed costs: ``"cheap"``; ``"expensive"`` (only the first episode
+    of a sub-environment is seeded); ``"none"``.
+    """
+
+    get_env_spec: Callable[[Any], EnvSpec]
+    build_env: Callable[[Any, EnvContext], Environment]
+    collection_loop: CollectionLoop | None = None
+    evaluation_loop: EvaluationLoop | None = None
+    aggregate_evaluations: Callable[[Sequence[Episode]], Mapping[str, float]] | None = None
+    seeding: str = "cheap"

@@ -1,0 +1,148 @@
+"""What an environment looks like to an algorithm: the shapes, dtypes and bounds of observations and actions.
+
+Backends translate their own spaces into these few forms (a Discrete with a start, a 2-D MultiDiscrete or a
+MultiBinary is shifted or flattened there), so algorithms know no simulator.
+
+Letters: A action size; ``*obs`` the observation's shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """One observation array of ``shape`` and numpy ``dtype`` (a name such as ``"float32"``).
+
+    layout: ``"vector"`` for flat features, ``"image"`` for uint8 ``[C, H, W]``, scaled once, in the network.
+    frame_stack: number of single frames that make one observation.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    layout: str = "vector"
+    frame_stack: int = 1
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class DictSpec:
+    """Several named observation arrays; flat: nested names are joined as ``"a/b/0"``. The entry ``action_mask``
+    (bool ``[n]``) is reserved."""
+
+    entries: tuple[tuple[str, ArraySpec], ...]
+
+
+@dataclass(frozen=True)
+class DiscreteAction:
+    """One of ``n`` actions, an int64 from 0."""
+
+    n: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one action: a scalar."""
+        return ()
+
+    @property
+    def dtype(self) -> str:
+        """int64."""
+        return "int64"
+
+
+@dataclass(frozen=True)
+class MultiDiscreteAction:
+    """One int64 from 0 to ``nvec[i] - 1`` per position."""
+
+    nvec: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``[len(nvec)]``."""
+        return (len(self.nvec),)
+
+    @property
+    def dtype(self) -> str:
+        """int64."""
+        return "int64"
+
+
+@dataclass(frozen=True)
+class ContinuousAction:
+    """A float32 vector [A] in environment units, between ``low`` and ``high`` (may be infinite)."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``[A]``."""
+        return (len(self.low),)
+
+    @property
+    def dtype(self) -> str:
+        """float32."""
+        return "float32"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every bound is finite."""
+        return bool(np.isfinite(self.low).all() and np.isfinite(self.high).all())
+
+    def bounds(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """``(low, high)`` as float32 arrays of shape [A]."""
+        return np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
+
+
+ObservationSpec = ArraySpec | DictSpec
+ActionSpec = DiscreteAction | MultiDiscreteAction | ContinuousAction
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """One environment: its observation, its action and the names that ``aggregate_evaluations`` returns."""
+
+    observation: ObservationSpec
+    action: ActionSpec
+    eval_metrics: tuple[str, ...] = (
+        "return_mean",
+        "return_std",
+        "return_min",
+        "return_max",
+        "length_mean",
+        "episodes",
+    )
+    id: str = ""
+
+    def describe(self) -> dict[str, Any]:
+        """A JSON form, written into checkpoints and compared when one is loaded."""
+        return {"observation": _describe(self.observation), "action": _describe(self.action)}
+
+
+def _describe(spec: ObservationSpec | ActionSpec) -> dict[str, Any]:
+    if isinstance(spec, DictSpec):
+        return {"kind": "dict", "entries": {name: _describe(entry) for name, entry in spec.entries}}
+    if isinstance(spec, ArraySpec):
+        return {
+            "kind": "array",
+            "shape": list(spec.shape),
+            "dtype": spec.dtype,
+            "layout": spec.layout,
+            "frame_stack": spec.frame_stack,
+        }
+    if isinstance(spec, DiscreteAction):
+        return {"kind": "discrete", "n": spec.n}
+    if isinstance(spec, MultiDiscreteAction):
+        return {"kind": "multi_discrete", "nvec": list(spec.nvec)}
+    return {"kind": "continuous", "low": [repr(v) for v in spec.low], "high": [repr(v) for v in spec.high]}
+
+
