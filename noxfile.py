@@ -1,0 +1,211 @@
+"""Builds the three wheels once and tests them as a user would install them: ``python -m nox -s tests``.
+
+=============  ========================================================================================
+session        installs, and runs
+=============  ========================================================================================
+tests          nothing; all sessions below but the benchmark, in this order
+core           the core alone: no torch, no gymnasium            (on every Python that the machine has)
+algos          core and algorithms: no gymnasium
+gymnasium      core and the Gymnasium backend: no torch          (on every Python that the machine has)
+integration    all three
+packaging      the built wheels themselves
+lint           ruff
+types          mypy, strict
+imports        import-linter: what may import what
+bench          throughput against Stable-Baselines3, in pairs (not a test: it takes a quiet machine)
+=============  ========================================================================================
+
+Each runs alone too: ``python -m nox -s algos -- -k ppo`` hands ``-k ppo`` to pytest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+DISTRIBUTIONS = ("omnirl-core", "omnirl-algos", "omnirl-gymnasium")
+PARTS = {  # what each distribution brings, for its coverage
+    "core": [
+        *("omnirl.api", "omnirl.buffers", "omnirl.cli", "omnirl.config", "omnirl.loops", "omnirl.observers"),
+        *("omnirl.plugins", "omnirl.run", "omnirl.runtime", "omnirl.testing"),
+    ],
+    "algos": ["omnirl.algorithms", "omnirl.networks"],
+    "gymnasium": ["omnirl.envs.gymnasium"],
+}
+PYTEST = ("pytest", "pytest-cov", "pytest-timeout", "pytest-xdist", "hypothesis", "psutil")
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two workers on two cores: more threads only fight each other
+SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+nox.needs_version = ">=2024.4.15"
+nox.options.sessions = ["tests"]
+nox.options.reuse_venv = "yes"
+nox.options.error_on_external_run = True
+
+
+def pythons() -> list[str]:
+    """The supported Pythons that really start here, this one first. pyenv's shims are on the path even for
+    versions that are not selected, and then only print an error: select all of them, then try."""
+    if shutil.which("pyenv"):
+        told = subprocess.run(["pyenv", "version-name"], capture_output=True, text=True, check=False)
+        known = subprocess.run(["pyenv", "versions", "--bare"], capture_output=True, text=True, check=False)
+        plain = [name for name in known.stdout.split() if "/" not in name]  # no environments of pyenv's own
+        wanted = [name for name in plain if name.rpartition(".")[0] in SUPPORTED]
+        os.environ["PYENV_VERSION"] = ":".join(dict.fromkeys([*told.stdout.strip().split(":"), *wanted]))
+    starts = "import sys, venv; print('{}.{}'.format(*sys.version_info))"
+    found = [HERE]
+    for version in SUPPORTED:
+        interpreter = shutil.which(f"python{version}")
+        if version == HERE or interpreter is None:
+            continue
+        answer = subprocess.run([interpreter, "-c", starts], capture_output=True, text=True, check=False)
+        if answer.returncode == 0 and answer.stdout.strip() == version:
+            found.append(version)
+    return found
+
+
+PYTHONS = pythons()
+
+
+def wheels(session: nox.Session) -> Path:
+    """The folder of the three wheels, named after their content; whoever comes first builds them."""
+    content = hashlib.sha256()
+    for name in DISTRIBUTIONS:
+        for path in sorted((ROOT / name).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("."):
+                content.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    folder = ROOT / ".nox" / "wheels" / content.hexdigest()[:16]
+    if not folder.is_dir():
+        partial = Path(session.create_tmp()) / "wheels"
+        shutil.rmtree(partial, ignore_errors=True)
+        sources = [str(ROOT / name) for name in DISTRIBUTIONS]
+        session.run(
+            "python", "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(partial), *sources, silent=True
+        )
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(partial, folder)
+    return folder
+
+
+def install(session: nox.Session, *parts: str, extras: str = "", tools: tuple[str, ...] = PYTEST) -> None:
+    """Install the wheels of ``parts`` (core, algos, gymnasium) and ``tools``, at the tested versions."""
+    folder = wheels(session)
+    files = [str(next(folder.glob(f"omnirl_{part}-*.whl"))) for part in parts]
+    wanted = [f"{file}{extras if 'omnirl_core' in file else ''}" for file in files]
+    session.install("-q", "-c", str(ROOT / "constraints.txt"), *wanted, *tools)
+    # a reused environment may hold an older build of the same version
+    session.install("-q", "--force-reinstall", "--no-deps", *files)
+
+
+def absent(session: nox.Session, *modules: str) -> None:
+    """Fail unless the environment lacks ``modules``: only then do the tests prove that nothing needs them."""
+    look = f"import importlib.util as u; assert not [m for m in {modules} if u.find_spec(m)]"
+    session.run("python", "-c", look, silent=True)
+
+
+def run_tests(session: nox.Session, folder: str, *measured: str, parallel: bool = True) -> None:
+    """Run ``tests/<folder>``: side by side where tests share nothing, then one by one those that start Ray or
+    measure time. On this Python the coverage of ``measured`` parts of the installed package is shown."""
+    show = session.python == HERE and bool(measured) and not session.posargs
+    data = ROOT / ".nox" / f".coverage-{folder}"
+    env = {"COVERAGE_FILE": str(data), **(ONE_THREAD if parallel else {})}
+    cover: list[str] = []
+    if show:
+        data.unlink(missing_ok=True)
+        cover = [*(f"--cov={part}" for part in measured), "--cov-report=", "--cov-append"]
+    pytest = ("python", "-m", "pytest", f"tests/{folder}", "-q", "--durations=5", "--durations-min=2", *cover)
+    alone = "ray or serial"
+    passes = [("-n", "2", "-m", f"not ({alone})"), ("-m", alone)] if parallel else [()]
+    if session.posargs:
+        passes = [tuple(session.posargs)]
+    for number, options in enumerate(passes):
+        nothing_left = [5] if number else []
+        session.run(*pytest, *options, env=env, success_codes=[0, *nothing_left])
+    if show:
+        session.run("python", "-m", "coverage", "report", "--sort=cover", env=env)
+
+
+@nox.session(python=False)
+def tests(session: nox.Session) -> None:
+    """Everything, one session after the other; each failure is named at the end."""
+    for name in ("core", "algos", "gymnasium", "integration", "packaging", "lint", "types", "imports"):
+        versions = PYTHONS if name in ("core", "gymnasium") else PYTHONS[:1]
+        for version in versions:
+            session.notify(f"{name}-{version}")
+
+
+@nox.session(python=PYTHONS)
+def core(session: nox.Session) -> None:
+    """The core alone."""
+    install(session, "core", extras="[plot]")
+    absent(session, "torch", "gymnasium")
+    run_tests(session, "core", *PARTS["core"])
+
+
+@nox.session(python=[HERE])
+def algos(session: nox.Session) -> None:
+    """The algorithms, without an environment."""
+    install(session, "core", "algos")
+    absent(session, "gymnasium")
+    run_tests(session, "algos", *PARTS["algos"])
+
+
+@nox.session(python=PYTHONS)
+def gymnasium(session: nox.Session) -> None:
+    """The Gymnasium backend, without an algorithm."""
+    install(session, "core", "gymnasium")
+    absent(session, "torch")
+    run_tests(session, "gymnasium", *PARTS["gymnasium"])
+
+
+@nox.session(python=[HERE])
+def integration(session: nox.Session) -> None:
+    """All three together: training, resuming and the command line."""
+    install(session, "core", "algos", "gymnasium", extras="[plot]")
+    run_tests(session, "integration", *PARTS["core"], *PARTS["algos"], *PARTS["gymnasium"], parallel=False)
+
+
+@nox.session(python=[HERE])
+def packaging(session: nox.Session) -> None:
+    """What is in the wheels, and plugins as distributions on disk."""
+    install(session, "core")
+    os.environ["OMNIRL_WHEELS"] = str(wheels(session))
+    run_tests(session, "packaging")
+
+
+@nox.session(python=[HERE])
+def lint(session: nox.Session) -> None:
+    """Ruff's rules and its formatting."""
+    session.install("-q", "-c", str(ROOT / "constraints.txt"), "ruff")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+
+
+@nox.session(python=[HERE])
+def types(session: nox.Session) -> None:
+    """Mypy, strict, over the three source trees and this file."""
+    install(session, "core", "algos", "gymnasium", extras="[plot]", tools=("mypy", "types-PyYAML", "nox"))
+    session.run("mypy", *(f"{name}/src" for name in DISTRIBUTIONS), "noxfile.py")
+
+
+@nox.session(python=[HERE])
+def imports(session: nox.Session) -> None:
+    """What may import what."""
+    session.install("-q", "-c", str(ROOT / "constraints.txt"), "import-linter")
+    folder = wheels(session)
+    session.install("-q", "--force-reinstall", "--no-deps", *map(str, sorted(folder.glob("*.whl"))))
+    session.run("lint-imports", "--no-cache")
+
+
+@nox.session(python=[HERE])
+def bench(session: nox.Session) -> None:
+    """PPO and DQN on CartPole beside Stable-Baselines3; options: ``-- --pairs 3 --work dqn``."""
+    install(session, "core", "algos", "gymnasium", tools=("-r", "tests/benchmarks/requirements.txt"))
+    session.run("python", "tests/benchmarks/ppo_dqn_vs_sb3.py", *session.posargs)
