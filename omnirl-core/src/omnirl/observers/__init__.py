@@ -1,0 +1,1 @@
+"""The observers OmniRL brings itself: the log, the console and the learning curve."""

@@ -1,0 +1,157 @@
+"""log.csv: one header, one width, strictly increasing updates, cut back to the checkpoint when a run goes on.
+
+Numbers are written so that they read back equal, hence equal runs give equal text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from omnirl.api.observer import ObserverBase, RunInfo, RunSummary, Value
+
+
+class CsvLog(ObserverBase):
+    """Writes the rows of a run into ``<runner.log_name>.csv`` of its folder.
+
+    Each row is handed to the operating system at once, so it survives the death of the process; ``flush``
+    also waits for the disk and is called before a checkpoint counts as saved.
+    """
+
+    name = "csv"
+
+    def __init__(self) -> None:
+        self._path = Path()
+        self._columns: tuple[str, ...] = ()
+        self._file: TextIO | None = None
+        self._last = -1
+
+    def run_started(self, run: RunInfo) -> None:
+        """Begin the file, or cut the one that is there back to the checkpoint."""
+        self._path = log_path(run)
+        self._columns = run.columns
+        if run.resumed_from is not None and self._path.exists():
+            self._keep_other_columns(run.resumed_from)
+            self._rewrite(run.resumed_from)
+        else:
+            self._rewrite(None)
+
+    def metrics(self, row: Mapping[str, Value]) -> None:
+        """Append a row.
+
+        Raises ValueError where ``updates`` does not rise or the row has a figure without a column: either
+        would make the file unreadable for those who plot it.
+        """
+        unknown = [key for key in row if key not in self._columns]
+        if unknown:
+            raise ValueError(f"{self._path.name} has no column {', '.join(unknown)}")
+        updates = row["updates"]
+        if not isinstance(updates, int) or updates <= self._last:
+            raise ValueError(
+                f"{self._path.name}: a row of update {updates} after that of update {self._last}"
+            )
+        if self._file is None:
+            raise ValueError(f"{self._path.name} is not open")
+        self._file.write(_line([row.get(column) for column in self._columns]))
+        self._file.flush()
+        self._last = updates
+
+    def rewound(self, updates: int) -> None:
+        """Drop the rows of a time that no longer counts."""
+        self._rewrite(updates)
+
+    def flush(self) -> None:
+        """Return when every row so far is on the disk."""
+        if self._file is not None:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def run_finished(self, summary: RunSummary) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self.flush()
+            self._file.close()
+            self._file = None
+
+    def _rewrite(self, limit: int | None) -> None:
+        """Replace the file by its rows of updates up to ``limit`` (none of them for None) and leave it open.
+
+        The new content is complete on the disk before it takes the old one's place.
+        """
+        if self._file is not None:
+            self._file.close()
+        kept = [] if limit is None else [row for row in read_rows(self._path) if int(row["updates"]) <= limit]
+        partial = self._path.with_name(f".{self._path.name}.{os.getpid()}.partial")
+        with partial.open("w", encoding="utf-8", newline="") as file:
+            file.write(_line(self._columns))
+            file.writelines(_line([row.get(column) for column in self._columns]) for row in kept)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, self._path)
+        self._last = int(kept[-1]["updates"]) if kept else -1
+        self._file = self._path.open("a", encoding="utf-8", newline="")
+
+    def _keep_other_columns(self, updates: int) -> None:
+        """Keep a copy of a log with columns that this run no longer has: nothing logged is lost."""
+        header = _fields(self._path.read_text(encoding="utf-8", errors="replace").split("\n", 1)[0])
+        if header is not None and set(header) - set(self._columns):
+            copy = self._path.with_name(f"{self._path.stem}-until-{updates}{self._path.suffix}")
+            copy.write_bytes(self._path.read_bytes())
+
+
+def log_path(run: RunInfo) -> Path:
+    """Where the log of a run is."""
+    return Path(run.run_dir) / f"{run.config.get('runner', {}).get('log_name', 'log')}.csv"
+
+
+def read_rows(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the whole rows of a log in rising order of ``updates``; a torn or foreign line is passed over."""
+    if not path.exists():
+        return
+    text = path.read_text(encoding="utf-8", errors="replace")
+    lines = text.split("\n")[
+        :-1
+    ]  # what follows the last line end is empty, or a line that was never finished
+    header = _fields(lines[0]) if lines else None
+    if not header or "updates" not in header:
+        return
+    last = -1
+    for line in lines[1:]:
+        fields = _fields(line)
+        if fields is None or len(fields) != len(header):
+            continue
+        row = dict(zip(header, fields, strict=True))
+        if row["updates"].isdecimal() and int(row["updates"]) > last:
+            last = int(row["updates"])
+            yield row
+
+
+def _fields(line: str) -> list[str] | None:
+    """The fields of one line, or None where it is none (a crash of the machine may leave zero bytes)."""
+    if "\0" in line:
+        return None
+    try:
+        return next(csv.reader([line], strict=True), None)
+    except csv.Error:
+        return None
+
+
+def _line(values: Sequence[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow([_text(value) for value in values])
+    return text.getvalue()
+
+
+def _text(value: Any) -> str:
+    """A figure as text that reads back equal; numpy's scalars like Python's own."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value.replace("\n", " ").replace("\r", " ")
+    if hasattr(value, "__index__"):
+        return str(int(value))
+    return repr(float(value))
