@@ -36,6 +36,8 @@ class EnvContext:
 class Environment(Protocol):
     """B sub-environments, stepped together."""
 
+    num_envs: int
+    """B."""
     seedable: bool
     """Whether ``reset`` honours its seed. An environment that cannot begin an episode from a seed (a vector
     environment that resets itself) says False, and the run is reported as not exactly repeatable."""
