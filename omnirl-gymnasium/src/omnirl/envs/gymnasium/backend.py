@@ -1,0 +1,75 @@
+"""The functions that OmniRL calls for ``env: {module: gymnasium}``, gathered in :data:`BACKEND`.
+
+It brings no loops of its own: rollouts are collected and episodes evaluated by :mod:`omnirl.loops`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+from omnirl.api.environment import EnvBackend, EnvContext
+from omnirl.api.errors import ConfigError
+from omnirl.api.specs import EnvSpec
+from omnirl.envs.gymnasium.config import GymnasiumConfig
+from omnirl.envs.gymnasium.making import make
+from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, action_codec, observation_codec
+from omnirl.envs.gymnasium.vector import InProcessEnvironment, close_all
+
+
+def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
+    """The spaces of the environment, in OmniRL's terms; builds one to ask it and closes it again.
+
+    Raises ConfigError with a line for every space and render mode that cannot be used.
+    """
+    env = make(config)
+    try:
+        lines = []
+        try:
+            observation, _ = observation_codec(env.observation_space)
+        except UnsupportedSpaceError as error:
+            lines.append(f"env.id: {config.id!r}: {error}")
+        try:
+            action, _ = action_codec(env.action_space)
+        except UnsupportedSpaceError as error:
+            lines.append(f"env.id: {config.id!r}: {error}")
+        lines += _render_mistakes(config, env)
+        if lines:
+            raise ConfigError(lines)
+        return EnvSpec(observation=observation, action=action, id=config.id)
+    finally:
+        env.close()
+
+
+def build_env(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvironment:
+    """``context.num_envs`` environments, stepped together; only evaluators' render. Raises ConfigError."""
+    render_mode = config.render_mode if context.role == "evaluator" else None
+    envs: list[gymnasium.Env[Any, Any]] = []
+    try:
+        for _ in range(context.num_envs):
+            envs.append(make(config, render_mode))
+        return InProcessEnvironment(envs)
+    except UnsupportedSpaceError as error:
+        close_all(envs)
+        raise ConfigError(f"env.id: {config.id!r}: {error}") from error
+    except ConfigError:
+        close_all(envs)
+        raise
+
+
+def _render_mistakes(config: GymnasiumConfig, env: gymnasium.Env[Any, Any]) -> list[str]:
+    modes = list(env.metadata.get("render_modes") or ())
+    wanted = config.render_mode
+    # Gymnasium shows the pictures of rgb_array in a window where an environment has none of its own.
+    if (
+        wanted is None
+        or wanted in modes
+        or (wanted == "human" and {"rgb_array", "rgb_array_list"} & set(modes))
+    ):
+        return []
+    can = f"it can {', '.join(modes)}" if modes else "it cannot render at all"
+    return [f"env.render_mode: {config.id!r} cannot render {wanted} ({can})"]
+
+
+BACKEND = EnvBackend(get_env_spec=get_env_spec, build_env=build_env, seeding="cheap")

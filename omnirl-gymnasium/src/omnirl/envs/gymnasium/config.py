@@ -1,0 +1,52 @@
+"""What may stand under ``env`` in a configuration file when ``module`` is ``gymnasium``.
+
+Needs no Gymnasium: files are checked before any environment is imported. Whether the id exists, whether the
+environment takes these kwargs and whether its spaces are supported is asked of Gymnasium in the next stage.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from omnirl.api.config import Config
+
+
+def _modules(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError(f"must be a list of module names, such as [{value}]")
+    return tuple(value) if isinstance(value, list) else value
+
+
+class GymnasiumConfig(Config):
+    """Which environment, built how."""
+
+    id: str = Field(min_length=1, description="registered name, such as CartPole-v1 or ALE/Pong-v5")
+    kwargs: dict[str, Any] = Field(
+        default_factory=dict,
+        description="arguments of gymnasium.make: the environment's own, and max_episode_steps",
+    )
+    imports: Annotated[tuple[str, ...], BeforeValidator(_modules, json_schema_input_type=list[str])] = Field(
+        default=(), description="modules to import first, because importing them registers their environments"
+    )
+    render_mode: Literal["human", "rgb_array"] | None = Field(
+        default=None,
+        description="how evaluators' environments render: human opens a window; never in training",
+    )
+
+    @field_validator("kwargs")
+    @classmethod
+    def _not_in_kwargs(cls, kwargs: dict[str, Any]) -> dict[str, Any]:
+        for key in ("id", "render_mode"):
+            if key in kwargs:
+                raise ValueError(f"{key} belongs beside kwargs, as env.{key}")
+        return kwargs
+
+    @field_validator("imports")
+    @classmethod
+    def _module_names(cls, modules: tuple[str, ...]) -> tuple[str, ...]:
+        for module in modules:
+            if not all(part.isidentifier() for part in module.split(".")):
+                raise ValueError(f"{module!r} is not the name of a module, such as acme_envs.register")
+        return modules

@@ -1,0 +1,125 @@
+"""Step B sub-environments in this process, into arrays that are allocated once.
+
+Plain environments of Gymnasium are stepped one after the other. An environment that exists only as a vector
+environment is used as B of them with one row each: every episode begins with ``reset(seed)``, so its own way
+of resetting never decides what is stored.
+
+Letters: B sub-environments; ``*obs``, ``*act`` the spec's shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from omnirl.api.data import Array, Step
+from omnirl.envs.gymnasium.spaces import action_codec, observation_codec
+
+
+class InProcessEnvironment:
+    """B environments of one kind as one :class:`omnirl.api.Environment`.
+
+    ``step`` returns the same arrays each time. Environments are never reset here of their own accord.
+    """
+
+    seedable = True
+    num_envs: int
+
+    def __init__(self, envs: Sequence[gymnasium.Env[Any, Any]]) -> None:
+        self._envs = tuple(envs)
+        spec, self._encode = observation_codec(envs[0].observation_space)
+        _, self._decode = action_codec(envs[0].action_space)
+        self.num_envs = count = len(envs)
+        self._spec = spec
+        self._obs = np.zeros((count, *spec.shape), spec.dtype)
+        self._reward = np.zeros(count, np.float32)
+        self._terminated = np.zeros(count, np.bool_)
+        self._truncated = np.zeros(count, np.bool_)
+        self._step = Step(self._obs, self._reward, self._terminated, self._truncated, self._obs)
+        self._columns = tuple(zip(range(count), (env.step for env in envs), self._obs, strict=True))
+
+    def reset(self, index: int, seed: int) -> Array:
+        """Begin an episode of sub-environment ``index``; return its first observation, a new [*obs]."""
+        observation, _ = self._envs[index].reset(seed=seed)
+        row: Array = np.empty(self._spec.shape, self._spec.dtype)
+        self._encode(observation, row)
+        return row
+
+    def step(self, action: Array) -> Step:
+        """Step all with ``action`` [B, *act]. An exception of an environment is passed on as it is."""
+        encode, reward, terminated, truncated = self._encode, self._reward, self._terminated, self._truncated
+        for (index, step, row), own in zip(self._columns, self._decode(action), strict=True):
+            observation, value, terminated[index], truncated[index], _ = step(own)
+            encode(observation, row)
+            reward[index] = value if isinstance(value, float) else _scalar(value)
+        return self._step
+
+    def close(self) -> None:
+        """Close every environment, the others too where one fails to."""
+        close_all(self._envs)
+
+
+def close_all(envs: Sequence[gymnasium.Env[Any, Any]]) -> None:
+    """Close every environment; the first failure is raised at the end."""
+    failure: Exception | None = None
+    for env in envs:
+        try:
+            env.close()
+        except Exception as error:  # whatever an environment raises, the others must be closed
+            failure = failure or error
+    if failure is not None:
+        raise failure
+
+
+def _scalar(reward: Any) -> float:
+    """A reward that is no float yet: an integer, a numpy number or an array of one entry."""
+    values = np.asarray(reward, np.float64)
+    if values.size != 1:
+        raise ValueError(
+            f"an environment's reward must be one number, not an array of the shape {values.shape}"
+        )
+    return float(values.reshape(-1)[0])
+
+
+class OneRow(gymnasium.Env[Any, Any]):
+    """A vector environment of one row as a plain environment, whatever its autoreset mode.
+
+    ====================  =============================================================================
+    it resets itself      the observation that ended the episode is
+    ====================  =============================================================================
+    in the same step      ``info["final_obs"]``
+    in the next step      what the step returned; ``reset`` comes before there is a next step
+    never                 what the step returned
+    ====================  =============================================================================
+    """
+
+    def __init__(self, vector: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
+        self._vector = vector
+        self.observation_space = vector.single_observation_space
+        self.action_space = vector.single_action_space
+        self.metadata = vector.metadata
+        self.render_mode = vector.render_mode
+        mode = vector.metadata.get("autoreset_mode")
+        self._same_step = getattr(mode, "value", mode) == "SameStep"
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode from ``seed``."""
+        observations, info = self._vector.reset(seed=seed, options=options)
+        return observations[0], info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """One step; raises KeyError where a same-step reset does not tell the final observation."""
+        observations, rewards, terminations, truncations, info = self._vector.step(np.asarray(action)[None])
+        terminated, truncated = bool(terminations[0]), bool(truncations[0])
+        if self._same_step and (terminated or truncated):
+            observations = info["final_obs"]
+        return observations[0], float(rewards[0]), terminated, truncated, info
+
+    def close(self) -> None:
+        """Close the vector environment."""
+        self._vector.close()
