@@ -1,0 +1,81 @@
+"""How a command ends: what a failure says on standard error, and the exit code.
+
+==========  =======================================================
+0           it worked
+1           a bug of ours; the traceback is in the file that is named
+2           a mistake in a configuration or in the command's use
+3 to 24     what :mod:`omnirl.api.errors` says
+30          an evaluation below ``--min-return``
+130, 143    Ctrl-C, SIGTERM
+==========  =======================================================
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+
+from omnirl.api.errors import OmniRLError
+
+BUG, INTERRUPTED, TERMINATED = 1, 130, 143
+
+
+def exit_code_of(action: Callable[[], None], arguments: Sequence[str]) -> int:
+    """Run ``action`` and return the exit code; a user's mistake shows its lines and never a traceback."""
+    try:
+        action()
+    except SystemExit as end:  # how Typer ends, after telling what is wrong with the command's use
+        return _code(end)
+    except OmniRLError as error:
+        for line in error.lines:
+            warn(line)
+        return error.exit_code
+    except KeyboardInterrupt:
+        warn("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BUG
+    except Exception as error:
+        warn(f"omnirl: a bug: {_one_line(error)} (the traceback is in {save_traceback(error, arguments)})")
+        return BUG
+    return 0
+
+
+def warn(line: str) -> None:
+    """One line on standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def save_traceback(error: BaseException, arguments: Sequence[str]) -> str:
+    """Write what a report of the bug needs into a file of its own and return its path."""
+    from omnirl.cli.version import versions
+
+    lines = [
+        f"omnirl {shlex.join(arguments)}",
+        f"{platform.platform()}, {', '.join(f'{name} {number}' for name, number in versions().items())}",
+        "",
+        *traceback.format_exception(error),
+    ]
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="omnirl-bug-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as file:
+        file.write("\n".join(line.rstrip("\n") for line in lines) + "\n")
+    return file.name
+
+
+def _code(end: SystemExit) -> int:
+    if isinstance(end.code, str):
+        warn(end.code)
+        return BUG
+    return end.code or 0
+
+
+def _one_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__

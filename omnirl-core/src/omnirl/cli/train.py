@@ -1,0 +1,167 @@
+"""``omnirl train``: train an agent from a preset, from files, or from options alone."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnirl.cli import sources
+from omnirl.cli.outcome import BUG, INTERRUPTED, TERMINATED
+
+if TYPE_CHECKING:
+    from omnirl.api.observer import RunSummary
+    from omnirl.observers.console import ConsoleObserver, Mode
+
+HELP = """Train an agent from a preset, from YAML files, or from options alone.
+
+SOURCE is a preset's name or a file; what comes later wins. KEY=VALUE sets one key by its dotted path, such as
+modules.learner.lr=3e-4. An unfinished run of the same configuration goes on where it stopped."""
+
+
+class Device(str, Enum):
+    """Where the learner computes."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+class Resume(str, Enum):
+    """What happens to an unfinished run of the same configuration."""
+
+    auto = "auto"
+    never = "never"
+    must = "must"
+
+
+Sources = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="SOURCE|KEY=VALUE", help="presets, files and settings"),
+]
+RunnerConfig = Annotated[
+    Path | None, typer.Option("--runner-config", metavar="FILE", help="a file with runner, device, seed, env")
+]
+AgentConfig = Annotated[
+    Path | None, typer.Option("--agent-config", metavar="FILE", help="a file with agent and modules")
+]
+Local = Annotated[bool, typer.Option("--local", help="everything in this process, without Ray")]
+Json = Annotated[bool, typer.Option("--json", help="JSON on standard output")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="say nothing but errors")]
+NoProgress = Annotated[bool, typer.Option("--no-progress", help="no progress between start and result")]
+
+
+def train(
+    arguments: Sources = None,
+    *,
+    runner_config: RunnerConfig = None,
+    agent_config: AgentConfig = None,
+    algo: Annotated[str | None, typer.Option("--algo", metavar="NAME", help="the algorithm")] = None,
+    env: Annotated[str | None, typer.Option("--env", metavar="ID", help="the environment's id")] = None,
+    run_dir: Annotated[
+        str | None, typer.Option("--run-dir", metavar="DIR", help="the run's folder (default: below runs/)")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, metavar="N", help="seed of all random streams")
+    ] = None,
+    updates: Annotated[
+        int | None, typer.Option("--updates", min=1, metavar="N", help="stop after N updates")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, metavar="N", help="stop after N environment steps")
+    ] = None,
+    samplers: Annotated[
+        str | None, typer.Option("--samplers", metavar="N|auto", help="processes that collect")
+    ] = None,
+    device: Annotated[Device | None, typer.Option("--device", help="where the learner computes")] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address", metavar="ADDRESS", help="a Ray cluster: local (a new one), auto or HOST:PORT"
+        ),
+    ] = None,
+    local: Local = False,
+    resume: Annotated[
+        Resume | None,
+        typer.Option(
+            "--resume", help="an unfinished run of this configuration: go on, leave it, or insist on it"
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="check and show the configuration, start nothing")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Translate the options into overrides and hand over to :func:`omnirl.run.train`."""
+    if local and address is not None:
+        raise typer.BadParameter("--local runs without Ray, so it excludes --address")
+    named, overrides = sources.split(arguments)
+    options = sources.assignments(
+        [
+            ("agent.module", algo),
+            ("env.id", env),
+            ("runner.ckpt_dir", run_dir),
+            ("seed", seed),
+            ("runner.max_updates", updates),
+            ("runner.max_steps", steps),
+            ("runner.num_samplers", _samplers(samplers)),
+            ("device.learner", device and device.value),
+            ("ray.address", address),
+            ("runner.load_checkpoint", None if resume is None else resume is not Resume.never),
+        ]
+    )
+    console = build_console(as_json=as_json, quiet=quiet, no_progress=no_progress)
+
+    import omnirl.run
+
+    config = omnirl.run.configure(
+        *named, *config_paths(runner_config, agent_config), overrides=[*options, *overrides]
+    )
+    if dry_run:
+        from omnirl.config.files import dump
+
+        print(dump(config.plain()), end="")
+        return
+    try:
+        summary = omnirl.run.train(
+            config, local=local, resume=(resume or Resume.auto).value, observer_objects=[console]
+        )
+    finally:
+        console.close()
+    end_with(summary)
+
+
+def build_console(*, as_json: bool, quiet: bool, no_progress: bool) -> ConsoleObserver:
+    """The observer that the options ask for."""
+    from omnirl.observers.console import ConsoleObserver
+
+    if as_json and quiet:
+        raise typer.BadParameter("--json and --quiet exclude each other")
+    mode: Mode | None = "json" if as_json else "quiet" if quiet else None
+    return ConsoleObserver(mode, sys.stdout, show_progress=not no_progress)
+
+
+def end_with(summary: RunSummary) -> None:
+    """Turn how a run ended into the exit code; a failure has been told by the run itself."""
+    if summary.status == "interrupted":
+        raise typer.Exit(TERMINATED if "SIGTERM" in summary.message else INTERRUPTED)
+    if summary.status == "failed":
+        raise typer.Exit(BUG)
+
+
+def _samplers(text: str | None) -> int | str | None:
+    if text is None or text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"--samplers takes a number from 1 or auto, not {text!r}")
+    return int(text)
+
+
+def config_paths(*paths: Path | None) -> list[Path]:
+    """The files that were given as options, in their order."""
+    return [path for path in paths if path is not None]
