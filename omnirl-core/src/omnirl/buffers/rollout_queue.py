@@ -13,7 +13,7 @@ from omnirl.api.data import Feedback, Rollout
 
 
 class RolloutQueue:
-    """Rollouts by the update that they are due for; an update's batch is the tuple of them, in order of arrival.
+    """Rollouts by the update they are due for; a batch is the tuple of them, in order of arrival.
 
     A batch may be empty: with several learners, all rollouts of an update may be another's.
     """
@@ -64,7 +64,7 @@ def rollout_to_tree(rollout: Rollout) -> dict[str, Any]:
 
 
 def rollout_from_tree(tree: Mapping[str, Any]) -> Rollout:
-    """The rollout that :func:`rollout_to_tree` gave. A mapping without entries may be left out of the tree."""
+    """The rollout that :func:`rollout_to_tree` gave."""
     return Rollout(**{name: _copied(value) for name, value in tree.items()})
 
 

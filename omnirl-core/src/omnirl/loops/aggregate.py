@@ -13,7 +13,7 @@ def aggregate(episodes: Sequence[Episode]) -> dict[str, float]:
     """The figures of ``EnvSpec.eval_metrics``' default, and the mean of every name in ``Episode.metrics``.
 
     ``return_mean``, ``return_std`` (population), ``return_min``, ``return_max`` of the undiscounted returns,
-    ``length_mean`` in steps, ``episodes`` counted. A further metric is averaged over the episodes that have it.
+    ``length_mean`` in steps, ``episodes`` counted. Any other metric is averaged over those that have it.
     Raises ValueError without an episode: there is no mean of nothing.
     """
     if not episodes:

@@ -1,11 +1,11 @@
 """Collect rollouts: step B sub-environments with an exploring policy into time-major arrays.
 
-This is the sampler's hot path. A step is one call of the policy, one of the environment and a few row copies into
-arrays allocated once per rollout; Python touches a single sub-environment only where its episode ends.
+This is the sampler's hot path. A step is one call of the policy, one of the environment and a few row copies
+into arrays allocated once per rollout; Python touches a single sub-environment only where its episode ends.
 
-Going on exactly after a restart needs no help from the environment: episode k of sub-environment i always begins
-from the same seed, so resetting to it and replaying the actions since then leads to the same state. The hash of the
-last observation proves that it did.
+Going on exactly after a restart needs no help from the environment: episode k of sub-environment i always
+begins from the same seed, so resetting to it and replaying the actions since leads to the same state. The
+hash of the last observation proves that it did.
 
 Letters: T steps, B sub-environments, S steps of history; ``*obs``, ``*act`` the spec's shapes.
 """
@@ -40,8 +40,8 @@ def collect_loop(
 class RolloutCollector:
     """Steps one environment with one policy; see :func:`collect_loop`.
 
-    ``number`` counts the rollouts collected. Where the environment or the policy raises, the collector is spent:
-    build a new one with a new environment.
+    ``number`` counts the rollouts collected. Where the environment or the policy raises, the collector is
+    spent: build a new one with a new environment.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class RolloutCollector:
         self._first = np.ones(self._envs, np.bool_)
 
     def collect(self, version: int, env_steps: int) -> Rollout:
-        """Step T times. ``version`` is that of the policy's weights; ``env_steps`` were requested before this.
+        """Step T times. ``version`` is that of the policy's weights; ``env_steps`` were requested before.
 
         The arrays are new and belong to the caller. Raises ValueError where a policy changes the names of its
         extras within a rollout, and whatever the environment or the policy raises.
@@ -139,8 +139,8 @@ class RolloutCollector:
     def state_dict(self) -> Mapping[str, Any]:
         """What is needed to go on exactly. Saving changes nothing.
 
-        ``actions`` [S, B, *act] since the oldest unfinished episode, ``starts`` [B] in them, ``episodes`` [B],
-        ``digests`` [B, 32] of the last observations, ``number``, ``begun`` and the policy's own state.
+        ``actions`` [S, B, *act] since the oldest unfinished episode, ``starts`` [B] in them, ``episodes``
+        [B], ``digests`` [B, 32] of the last observations, ``number``, ``begun`` and the policy's own state.
         """
         actions, starts = self._history.since_oldest()
         digests = np.zeros((self._envs, 32), np.uint8)
@@ -160,8 +160,8 @@ class RolloutCollector:
     def load_state_dict(self, state: Mapping[str, Any]) -> bool:
         """Repeat the episodes that were under way; to be called before the first :meth:`collect`.
 
-        Returns False where a sub-environment did not come to the observation it had: it begins its next episode
-        instead. Raises CheckpointError where the state is that of another number of sub-environments.
+        Returns False where a sub-environment did not come to the observation it had: it begins its next
+        episode instead. Raises CheckpointError where the state is that of another number of environments.
         """
         episodes = np.asarray(state["episodes"])
         if len(episodes) != self._envs:
@@ -195,8 +195,8 @@ class RolloutCollector:
     def _replay(self, obs: Obs, actions: Array, starts: Array) -> Array:
         """Step through ``actions`` [S, B, *act], freshly reset, and leave the last observations in ``obs``.
 
-        Sub-environments are stepped together but began their episodes at different steps: what one does before
-        its own start is thrown away by the reset at that step. Returns [B] bool: whether no episode ended early.
+        Sub-environments are stepped together but began their episodes at different steps: what one does
+        before its own start is thrown away by the reset there. Returns [B] bool: no episode ended early.
         """
         exact = np.ones(self._envs, np.bool_)
         for s, action in enumerate(actions):

@@ -1,7 +1,7 @@
 """Run deterministic evaluation episodes without favouring short ones.
 
-With "the first n episodes that finish", an environment whose episodes are short contributes more of them and the mean is
-biased. Here each sub-environment has a quota fixed in advance: sub-environment i plays ``(n + i) // B`` episodes.
+With "the first n episodes that finish", an environment whose episodes are short contributes more of them and
+the mean is biased. Here each sub-environment has a quota fixed in advance: number i plays ``(n + i) // B``.
 
 Letters: B sub-environments, n episodes; ``*obs`` the observation's shape.
 """
@@ -24,11 +24,11 @@ def quotas(num_episodes: int, num_envs: int) -> Array:
 def evaluation_loop(
     environment: Environment, policy: Policy, num_episodes: int, streams: Streams
 ) -> list[Episode]:
-    """Play ``num_episodes`` with the policy's deterministic actions; the order is by sub-environment, then time.
+    """Play ``num_episodes`` with the policy's deterministic actions, listed by sub-environment.
 
-    Episode k of sub-environment i begins from ``streams.episode_seed(i, k)``. A sub-environment that has played
-    its quota is stepped along, since the others need it, and ignored. Returns are summed in float64. Raises
-    ValueError for less than one episode, and whatever the environment or the policy raises.
+    Episode k of sub-environment i begins from ``streams.episode_seed(i, k)``. A sub-environment that has
+    played its quota is stepped along, since the others need it, and ignored. Returns are summed in float64.
+    Raises ValueError for less than one episode, and whatever the environment or the policy raises.
     """
     if num_episodes < 1:
         raise ValueError(f"num_episodes must be at least 1, not {num_episodes}")

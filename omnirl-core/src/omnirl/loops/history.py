@@ -13,7 +13,7 @@ from omnirl.api.data import Array
 
 
 class ActionHistory:
-    """Blocks of actions ``[T, B, *act]``, trimmed to what an unfinished episode of any sub-environment needs."""
+    """Blocks of actions ``[T, B, *act]``, trimmed to what the unfinished episodes need."""
 
     def __init__(self, num_envs: int) -> None:
         self._blocks: deque[Array] = deque()
@@ -23,7 +23,7 @@ class ActionHistory:
         )  # of the unfinished episodes, counted from the first block
 
     def begin(self, index: int, ahead: int = 0) -> None:
-        """An episode of sub-environment ``index`` begins ``ahead`` steps after the last one in the history."""
+        """An episode of sub-environment ``index`` begins ``ahead`` steps after the last one held."""
         self._starts[index] = self._kept + ahead
 
     def extend(self, actions: Array) -> None:
@@ -38,7 +38,7 @@ class ActionHistory:
             self._starts -= dropped
 
     def since_oldest(self) -> tuple[Array, Array]:
-        """``(actions [S, B, *act], starts [B])``: the episode of sub-environment i began before step ``starts[i]``."""
+        """``(actions [S, B, *act], starts [B])``: episode i began before step ``starts[i]``."""
         oldest = int(self._starts.min())
         if oldest == self._kept:
             return np.zeros((0, len(self._starts)), np.float32), self._starts - oldest

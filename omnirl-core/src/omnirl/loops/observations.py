@@ -16,7 +16,7 @@ from omnirl.api.environment import Environment
 
 
 def allocate(leading: tuple[int, ...], like: Obs) -> Obs:
-    """Uninitialised storage ``[*leading, *obs]`` for observations of one row's shape and dtype, ``like`` [*obs]."""
+    """Uninitialised storage ``[*leading, *obs]`` for observations such as ``like`` [*obs]."""
     if isinstance(like, Mapping):
         return {
             name: np.empty(leading + np.shape(entry), np.asarray(entry).dtype) for name, entry in like.items()
@@ -43,7 +43,7 @@ def write(store: Obs, index: Any, value: Obs) -> None:
 
 
 def reset_all(environment: Environment, seed: Callable[[int], int]) -> Obs:
-    """Begin an episode of every sub-environment i from ``seed(i)``; their first observations [B, *obs], copied."""
+    """Begin an episode of every sub-environment i from ``seed(i)``; the copied rows [B, *obs]."""
     row = copy(environment.reset(0, seed(0)))
     obs = allocate((environment.num_envs,), row)
     write(obs, 0, row)
@@ -56,13 +56,13 @@ def copy(obs: Obs) -> Obs:
     """A copy that shares no memory."""
     if isinstance(obs, Mapping):
         return {name: np.array(array) for name, array in obs.items()}
-    return np.array(obs)
+    return np.array(obs, copy=True)
 
 
 def concatenate(parts: Sequence[Obs], empty_like: Obs) -> Obs:
-    """The parts ``[k_i, *obs]`` one after the other; none at all give ``[0, *obs]`` shaped as rows of ``empty_like``."""
+    """The parts ``[k_i, *obs]`` one after the other; ``[0, *obs]`` if there are none."""
     if not parts:
-        return read(empty_like, np.empty(0, np.int64))
+        return read(empty_like, slice(0, 0))
     if len(parts) == 1:
         return parts[0]
     if isinstance(empty_like, Mapping):
@@ -79,4 +79,5 @@ def digest(obs: Obs) -> Array:
         array = np.ascontiguousarray(entry)
         total.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
         total.update(array.tobytes())
-    return np.frombuffer(total.digest(), np.uint8).copy()
+    result: Array = np.frombuffer(total.digest(), np.uint8).copy()
+    return result

@@ -1,4 +1,4 @@
-"""Deterministic environments of a few states: counting, the chain with a known Q*, and a recorder of actions."""
+"""Environments of a few states: counting, the chain with a known Q*, and a recorder of actions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from omnirl.testing.single import VECTOR_1
 
 
 class Count:
-    """Observes t = 0, 1, 2, ...; ``reward`` each step; ends after ``length`` steps, truncated unless ``terminate``.
+    """Observes t = 0, 1, 2, ...; ``reward`` each step; ends after ``length`` steps.
 
-    ``reuse`` returns the same array every time, as fast simulators do.
+    The end is a truncation unless ``terminate``. ``reuse`` returns the same array every time, as fast
+    simulators do.
     """
 
     observation = VECTOR_1
@@ -49,9 +50,9 @@ class Count:
 class Chain:
     """Five states in a row, observed one-hot. Action 1 goes right, 0 left (at the left end it stays).
 
-    Going right at the right end terminates with reward 1; all other rewards are 0. An episode begins in a state
-    drawn from its seed, so that every state is visited, and is truncated after 50 steps.
-    Q*(s, right) = gamma^(4-s), Q*(s, left) = gamma^(5 - max(s-1, 0)).
+    Going right at the right end terminates with reward 1; all other rewards are 0. An episode begins in a
+    state drawn from its seed, so that every state is visited, and is truncated after 50 steps. Q*(s, right)
+    = gamma^(4-s), Q*(s, left) = gamma^(5 - max(s-1, 0)).
     """
 
     observation = ArraySpec((5,))
@@ -82,8 +83,8 @@ class Chain:
 
 
 class Box:
-    """Keeps what it was given: ``actions`` lists every action [1] float32, clipped to [low, high] as a simulator's
-    backend does. Observes 0, rewards the action, truncated after 10 steps."""
+    """Keeps what it was given: ``actions`` lists every action [1] float32, clipped to [low, high] as a
+    simulator's backend does. Observes 0, rewards the action, truncated after 10 steps."""
 
     observation = VECTOR_1
 

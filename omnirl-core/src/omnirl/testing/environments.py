@@ -5,19 +5,19 @@ In a configuration::
     env: {module: omnirl.testing.environments, id: probe_p4}
     env: {module: omnirl.testing.environments, id: bad, mode: nan_reward, at: 100}
 
-===================  ==========================================================  =================================
-id                   what it is                                                  keys
-===================  ==========================================================  =================================
+===================  =====================================================  ================
+id                   what it is                                             keys
+===================  =====================================================  ================
 probe_p1 ... p7      discrete probes, see :mod:`omnirl.testing.probes`
 probe_c1 ... c4      continuous probes, the same place
 two_step             a known distribution of returns
 chain5               five states with a known Q*
-count, count_term    observes t; truncated, terminated after ``length`` steps    length
-reuse                count in an environment that reuses its one array           length
-box                  records the actions it is given                             low, high
-bad                  goes wrong at step ``at``                                   mode, at, length
-sleepy               sleeps in every step                                        ms, length
-===================  ==========================================================  =================================
+count, count_term    observes t; truncated, terminated at the end                   length
+reuse                count in an environment that reuses its one array      length
+box                  records the actions it is given                        low, high
+bad                  goes wrong at step ``at``                              mode, at, length
+sleepy               sleeps in every step                                   ms, length
+===================  =====================================================  ================
 """
 
 from __future__ import annotations

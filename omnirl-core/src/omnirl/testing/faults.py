@@ -18,7 +18,7 @@ class BadEnvironmentError(RuntimeError):
 
 
 class Bad(Count):
-    """Counts, and goes wrong at step ``at`` of its life (from 1, over all episodes) and at every step from then on.
+    """Counts, and goes wrong at step ``at`` of its life (from 1, over all episodes) and ever after.
 
     ``mode``: ``"raise"`` an error, a ``"nan_reward"``, a ``"nan_obs"``, or ``"hang"`` for ever.
     """

@@ -16,9 +16,9 @@ from omnirl.testing.single import SingleEnvironment
 class InlineEnvironment:
     """An :class:`omnirl.api.Environment` of ``singles``, B of one observation and action.
 
-    ``reuse`` is the meanest allowed reading of the interface: every step and every reset write into the same arrays,
-    and ``final_obs`` is ``obs``. Raises RuntimeError where a sub-environment is stepped before it was reset, or on
-    past its end.
+    ``reuse`` is the meanest allowed reading of the interface: every step and every reset write into the same
+    arrays, and ``final_obs`` is ``obs``. Raises RuntimeError where a sub-environment is stepped before it
+    was reset, or on past its end.
     """
 
     seedable = True
@@ -36,7 +36,7 @@ class InlineEnvironment:
         row = self.singles[index].reset(seed)
         self._ready[index] = True
         if self._reuse:
-            self._arrays.obs[index] = row  # type: ignore[index, call-overload]
+            np.copyto(np.asarray(self._arrays.obs)[index], row)
         return row
 
     def step(self, action: Array) -> Step:
@@ -46,9 +46,10 @@ class InlineEnvironment:
                 f"sub-environments {np.flatnonzero(~np.array(self._ready)).tolist()} need a reset first"
             )
         result = self._arrays if self._reuse else self._allocate()
+        rows = np.asarray(result.obs)
         for i, single in enumerate(self.singles):
             row, reward, terminated, truncated = single.step(action[i])
-            result.obs[i] = row  # type: ignore[index, call-overload]
+            rows[i] = row
             result.reward[i] = reward
             result.terminated[i] = terminated
             result.truncated[i] = truncated

@@ -1,23 +1,23 @@
 """Probe environments: so small that the right answer is a number one can write down.
 
-P1-P7 are the probes of Andy Jones ("Debugging RL, Without the Agonizing Pain", 2021) extended by truncation and
-termination, C1-C4 their continuous counterparts; each isolates one mistake. gamma is 0.9.
+P1-P7 are the probes of Andy Jones ("Debugging RL, Without the Agonizing Pain", 2021) extended by truncation
+and termination, C1-C4 their continuous counterparts; each isolates one mistake. gamma is 0.9.
 
-==========  ================================================  ===========================  =======================
-id          observation, reward, end                          right answer                 what fails if it is not
-==========  ================================================  ===========================  =======================
-probe_p1    0; +1; 1 step                                     V = 1                        value loss
-probe_p2    +-1; the observation; 1 step                      V = +-1                      backpropagation
-probe_p3    0 then 1; 0 then 1; 2 steps                       V(1) = 1, V(0) = 0.9         discounting
-probe_p4    0; +1 if action 1 else -1; 1 step                 Q = [-1, 1]                  advantage, policy loss
-probe_p5    +-1; +1 if (action 1) = (obs > 0) else -1         V = 1                        batching, staleness
-probe_p6    0; +1; truncated after 3 steps                    V = 10 (at most 2.71 else)   bootstrapping
-probe_p7    t / 3; +1; terminated after 3 steps               V = 2.71, 1.9, 1             the termination mask
-probe_c1    0; -(a - 0.5)^2, a in [-1, 1]; 1 step             a = 0.5                      policy gradient
-probe_c2    +-1; -(a - 0.5 obs)^2, a in [-1, 1]; 1 step       a = 0.5 obs                  ... that sees the state
-probe_c3    0; -(a - 2.5)^2, a in [-2, 4]; 1 step             a = 2.5                      scaling of actions
-probe_c4    0; a, a in [-1, 3]; 1 step                        a = 3                        saturation at the bound
-==========  ================================================  ===========================  =======================
+========  =============================================  ===========================  =======================
+id        observation, reward, end                       right answer                 what fails if it is not
+========  =============================================  ===========================  =======================
+probe_p1  0; +1; 1 step                                  V = 1                        value loss
+probe_p2  +-1; the observation; 1 step                   V = +-1                      backpropagation
+probe_p3  0 then 1; 0 then 1; 2 steps                    V(1) = 1, V(0) = 0.9         discounting
+probe_p4  0; +1 if action 1 else -1; 1 step              Q = [-1, 1]                  advantage, policy loss
+probe_p5  +-1; +1 if (action 1) = (obs > 0) else -1      V = 1                        batching, staleness
+probe_p6  0; +1; truncated after 3 steps                 V = 10 (at most 2.71 else)   bootstrapping
+probe_p7  t / 3; +1; terminated after 3 steps            V = 2.71, 1.9, 1             the termination mask
+probe_c1  0; -(a - 0.5)^2, a in [-1, 1]; 1 step          a = 0.5                      policy gradient
+probe_c2  +-1; -(a - 0.5 obs)^2, a in [-1, 1]; 1 step    a = 0.5 obs                  ... that sees the state
+probe_c3  0; -(a - 2.5)^2, a in [-2, 4]; 1 step          a = 2.5                      scaling of actions
+probe_c4  0; a, a in [-1, 3]; 1 step                     a = 3                        saturation at the bound
+========  =============================================  ===========================  =======================
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class OneStep:
 
 
 class Sequence:
-    """Episodes of fixed observations and rewards with one action; ``truncated`` cuts them instead of ending them.
+    """Episodes of fixed observations and rewards, with one action; ``truncated`` cuts instead of ends them.
 
     ``observations`` [T+1] holds the final one too, ``rewards`` [T].
     """

@@ -18,8 +18,13 @@ VECTOR_1 = ArraySpec((1,))
 class SingleEnvironment(Protocol):
     """One sub-environment. It may return the same array again and again: whoever keeps it copies it."""
 
-    observation: ArraySpec
-    action: ActionSpec
+    @property
+    def observation(self) -> ArraySpec:
+        """What it observes."""
+
+    @property
+    def action(self) -> ActionSpec:
+        """What it takes."""
 
     def reset(self, seed: int) -> Array:
         """Begin an episode; its first observation [*obs]."""

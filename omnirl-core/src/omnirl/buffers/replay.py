@@ -1,0 +1,165 @@
+"""Uniform replay: the memory of value learners that draw all transitions alike (Lin 1992; Mnih et al. 2015).
+
+A transition is one packed row that holds all its fields, so drawing a batch is one gather of N short runs of
+bytes instead of one per field; the fields of a batch are views of what was gathered.
+
+Letters: N transitions of a batch; ``*obs``, ``*act`` the spec's shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from omnirl.api.algorithm import Clock
+from omnirl.api.data import Array, Feedback, Obs, Rollout, Transitions
+from omnirl.api.errors import CheckpointError
+from omnirl.api.specs import ActionSpec, ArraySpec, DictSpec, ObservationSpec
+from omnirl.buffers.n_step import NStep, Windows
+
+
+class ReplayMemory:
+    """The last ``capacity`` transitions, drawn uniformly with replacement in batches of ``batch_size``.
+
+    observation, action   what the environment looks like
+    n_step, gamma         steps of a transition, discount per step
+    rank                  of this learner: each draws its own indices from the clock's common seed
+
+    ``len(memory)`` is the number of transitions held.
+    """
+
+    def __init__(
+        self,
+        observation: ObservationSpec,
+        action: ActionSpec,
+        *,
+        capacity: int,
+        batch_size: int,
+        n_step: int = 1,
+        gamma: float = 0.99,
+        rank: int = 0,
+    ) -> None:
+        if not 1 <= batch_size <= capacity:
+            raise ValueError(f"batch_size must be between 1 and the capacity {capacity}, not {batch_size}")
+        self._batch_size = batch_size
+        self._rank = rank
+        self._n_step = NStep(n_step, gamma)
+        self._dtype = row_dtype(observation, action)
+        self._names = _entry_names(observation)
+        # Untouched pages of an empty array take no memory until they are written.
+        self._rows = np.empty(capacity, self._dtype)
+        self._position = 0  # of the next row to write
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, rollout: Rollout, due: int) -> None:
+        """Keep the transitions that ``rollout`` completes; replay has no use for ``due``."""
+        for windows in self._n_step.add(rollout):
+            self._append(windows)
+
+    def next_batch(self, clock: Clock) -> Transitions:
+        """N = batch_size transitions, drawn with the generator of ``(clock.seed, rank)``.
+
+        The arrays are strided views of memory that belongs to the caller. Raises RuntimeError while less
+        than a batch is held.
+        """
+        if self._size < self._batch_size:
+            raise RuntimeError(
+                f"the replay holds {self._size} transitions, a batch is {self._batch_size}: raise warmup_steps"
+            )
+        generator = np.random.default_rng([clock.seed, self._rank])
+        index = generator.integers(0, self._size, self._batch_size)
+        rows = self._rows.take(index)
+        return Transitions(
+            obs=self._observation(rows, "obs"),
+            action=rows["action"],
+            reward=rows["reward"],
+            next_obs=self._observation(rows, "next_obs"),
+            discount=rows["discount"],
+            index=index,
+            weight=np.ones(self._batch_size, np.float32),
+        )
+
+    def feedback(self, feedback: Feedback) -> None:
+        """Nothing: every transition stays as likely as any other, whatever the learner made of it."""
+
+    def state_dict(self) -> Mapping[str, Any]:
+        """The rows written so far, uint8 [size, row], where the next goes, and the waiting windows."""
+        return {
+            "rows": self._bytes()[: self._size].copy(),
+            "layout": str(self._dtype.descr),
+            "position": self._position,
+            "capacity": len(self._rows),
+            "n_step": self._n_step.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Hold what ``state_dict`` gave; with another capacity, as many of the newest as fit.
+
+        Raises CheckpointError where the transitions are of other shapes or dtypes.
+        """
+        if state["layout"] != str(self._dtype.descr):
+            raise CheckpointError("the saved replay holds transitions of another environment's shapes")
+        rows, position = np.asarray(state["rows"]), int(state["position"])
+        if int(state["capacity"]) != len(self._rows):
+            if len(rows) == int(state["capacity"]):
+                rows = np.roll(rows, -position, axis=0)  # a full ring, from its oldest row
+            rows = rows[-len(self._rows) :]
+            position = len(rows) % len(self._rows)
+        self._bytes()[: len(rows)] = rows
+        self._size, self._position = len(rows), position
+        self._n_step.load_state_dict(state["n_step"])
+
+    def _append(self, windows: Windows) -> None:
+        """Write ``windows`` into the ring, over the oldest rows."""
+        capacity, count = len(self._rows), len(windows.reward)
+        skipped = max(0, count - capacity)  # more than the whole ring: only the newest stay
+        begin = skipped
+        while begin < count:
+            run = min(count - begin, capacity - self._position)
+            part = slice(begin, begin + run)
+            target = self._rows[self._position : self._position + run]
+            self._put(target, "obs", windows.obs, part)
+            self._put(target, "next_obs", windows.next_obs, part)
+            target["action"] = windows.action[part]
+            target["reward"] = windows.reward[part]
+            target["discount"] = windows.discount[part]
+            self._position = (self._position + run) % capacity
+            begin += run
+        self._size = min(capacity, self._size + count)
+
+    def _put(self, target: Array, field: str, obs: Obs, part: slice) -> None:
+        if isinstance(obs, Mapping):
+            for name in self._names or obs:
+                target[f"{field}/{name}"] = obs[name][part]
+        else:
+            target[field] = obs[part]
+
+    def _observation(self, rows: Array, field: str) -> Obs:
+        if self._names is None:
+            return rows[field]
+        return {name: rows[f"{field}/{name}"] for name in self._names}
+
+    def _bytes(self) -> Array:
+        """The ring as uint8 [capacity, row]."""
+        return self._rows.view(np.uint8).reshape(len(self._rows), self._dtype.itemsize)
+
+
+def row_dtype(observation: ObservationSpec, action: ActionSpec) -> np.dtype[np.void]:
+    """The packed row of one transition; every field is aligned, so a batch's views serve as they are."""
+    fields: list[tuple[str, str, tuple[int, ...]]] = []
+    for field in ("obs", "next_obs"):
+        if isinstance(observation, DictSpec):
+            fields += [(f"{field}/{name}", spec.dtype, spec.shape) for name, spec in observation.entries]
+        else:
+            fields.append((field, observation.dtype, observation.shape))
+    fields += [("action", action.dtype, action.shape), ("reward", "float32", ()), ("discount", "float32", ())]
+    return np.dtype(fields, align=True)
+
+
+def _entry_names(observation: ArraySpec | DictSpec) -> tuple[str, ...] | None:
+    return tuple(name for name, _ in observation.entries) if isinstance(observation, DictSpec) else None
