@@ -8,7 +8,7 @@ core           the core alone: no torch, no gymnasium            (on every Pytho
 algos          core and algorithms: no gymnasium
 gymnasium      core and the Gymnasium backend: no torch          (on every Python that the machine has)
 integration    all three
-packaging      the built wheels themselves
+packaging      the core, and looks at the built wheels and at the import contracts
 lint           ruff
 types          mypy, strict
 imports        import-linter: what may import what
@@ -175,7 +175,7 @@ def integration(session: nox.Session) -> None:
 @nox.session(python=[HERE])
 def packaging(session: nox.Session) -> None:
     """What is in the wheels, and plugins as distributions on disk."""
-    install(session, "core")
+    install(session, "core", tools=(*PYTEST, "import-linter"))
     os.environ["OMNIRL_WHEELS"] = str(wheels(session))
     run_tests(session, "packaging")
 
