@@ -1,0 +1,54 @@
+"""What omnirl-algos provides, as rows of import strings. Imports no torch, numpy or pydantic."""
+
+from __future__ import annotations
+
+from omnirl.api import AlgorithmSpec, PresetSpec, Supports, hookimpl
+
+OMNIRL_API = 1
+
+_AGENT_FILE = "omnirl.algorithms.shared.torch_state:AGENT_FILE"
+_HEALTH = ("grad_norm", "lr", "nonfinite_updates", "nonfinite_in_row")
+
+ALGORITHMS = (
+    AlgorithmSpec(
+        name="ppo",
+        summary="Proximal policy optimization: on-policy, the robust first choice",
+        family="policy gradient",
+        supports=Supports(
+            actions=("discrete", "multi_discrete", "continuous"), observations=("vector", "image")
+        ),
+        config="omnirl.algorithms.ppo.config:Config",
+        data_flow="omnirl.algorithms.ppo.config:data_flow",
+        policy="omnirl.algorithms.ppo.policy:Policy",
+        memory="omnirl.algorithms.ppo.memory:Memory",
+        learner="omnirl.algorithms.ppo.learner:Learner",
+        agent_file=_AGENT_FILE,
+        metric_names=(
+            "policy_loss",
+            "value_loss",
+            "entropy",
+            "approx_kl",
+            "clip_fraction",
+            "explained_variance",
+            *_HEALTH,
+        ),
+    ),
+)
+
+PRESETS = (
+    PresetSpec(
+        "cartpole-ppo", "CartPole-v1 with PPO: 500 within 100,000 steps", "omnirl.presets:cartpole-ppo.yaml"
+    ),
+)
+
+
+@hookimpl
+def omnirl_algorithms() -> tuple[AlgorithmSpec, ...]:
+    """The algorithms."""
+    return ALGORITHMS
+
+
+@hookimpl
+def omnirl_presets() -> tuple[PresetSpec, ...]:
+    """The tuned configurations."""
+    return PRESETS

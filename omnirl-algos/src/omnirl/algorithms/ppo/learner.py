@@ -1,0 +1,224 @@
+"""PPO's update: epochs of minibatches over the samples of one rollout per sampler.
+
+Schulman et al. 2017 (arXiv:1707.06347), with the details of Huang et al. 2022, "The 37 implementation details of
+proximal policy optimization". Nothing in the loop waits for the device: figures stay there until ``metrics()``.
+
+Letters: N samples of an update, M of a minibatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from omnirl.algorithms.ppo.config import Config
+from omnirl.algorithms.shared import losses, torch_distributions
+from omnirl.algorithms.shared.action_head import make_head, num_outputs
+from omnirl.algorithms.shared.actor_critic import Samples, prepare_samples
+from omnirl.algorithms.shared.flat_optimizers import FlatAdam
+from omnirl.algorithms.shared.flat_parameters import FlatParameters, clip_gradient_
+from omnirl.algorithms.shared.metric_sums import MetricSums
+from omnirl.algorithms.shared.normalization import ObservationNormalizer, ReturnNormalizer
+from omnirl.algorithms.shared.observations import network_input, network_observation
+from omnirl.api import (
+    Array,
+    Clock,
+    ConfigError,
+    ContinuousAction,
+    EnvSpec,
+    LearnerContext,
+    MultiDiscreteAction,
+    Rollout,
+    value_at,
+)
+from omnirl.networks.actor_critic import ActorCritic
+from omnirl.networks.initialization import generator
+
+_FIGURES = ("policy_loss", "value_loss", "entropy", "grad_norm", "approx_kl", "clip_fraction")
+
+
+class Learner:
+    """One update learns from the tuple of rollouts that the memory hands out; see :mod:`omnirl.api.algorithm`."""
+
+    def __init__(self, config: Config, spec: EnvSpec, context: LearnerContext) -> None:
+        torch.set_num_threads(context.threads)
+        self.config = config.learner
+        self.device = torch.device(context.device)
+        self._observation = network_observation(config.network, spec)
+        if self._observation.layout == "image" and self.config.normalize_observations:
+            raise ConfigError(
+                "modules.learner.normalize_observations: images are scaled in the network already (set it to false)"
+            )
+        self._action = spec.action
+        self._head = make_head(spec.action, num_envs=1, rows=1)
+        log_std_init = config.policy.log_std_init if isinstance(spec.action, ContinuousAction) else None
+        self.network = ActorCritic(
+            config.network, self._observation, num_outputs(spec.action), log_std_init, generator(context.seed)
+        )
+        self.parameters = FlatParameters(self.network, self.device)
+        self.optimizer = FlatAdam(self.parameters, self.config.adam_epsilon)
+        self.observations = (
+            ObservationNormalizer(self._observation.size) if self.config.normalize_observations else None
+        )
+        self.returns = ReturnNormalizer(self.config.gamma) if self.config.normalize_returns else None
+        self._metrics = MetricSums(_FIGURES, self.device)
+        self._finite = torch.ones((), device=self.device)
+
+    @property
+    def nonfinite_in_row(self) -> int:
+        """The latest updates in a row that changed nothing, as of the last ``metrics()``."""
+        return self._metrics.nonfinite_in_row
+
+    def observe(self, rollout: Rollout) -> None:
+        """Add to the pending statistics. The last row of observations is the next rollout's first."""
+        if self.observations is not None:
+            obs = rollout.observations()
+            assert isinstance(obs, np.ndarray)
+            self.observations.observe(network_input(obs[:-1], self._observation))
+        if self.returns is not None:
+            self.returns.observe(rollout)
+
+    def learn(self, batch: Sequence[Rollout], clock: Clock) -> None:
+        """One update. An empty batch changes nothing but the version."""
+        if batch:
+            if self.returns is not None:
+                self.returns.activate_first()
+            self._update(self._samples(batch), clock)
+        for normalizer in (self.observations, self.returns):
+            if normalizer is not None:
+                normalizer.activate()
+
+    def _samples(self, batch: Sequence[Rollout]) -> Samples:
+        return prepare_samples(
+            batch,
+            network_input=self._network_input,
+            actions=self._head.network_action,
+            rewards=self.returns or _unchanged,
+            values=self.network.values,
+            device=self.device,
+            gamma=self.config.gamma,
+            gae_lambda=self.config.gae_lambda,
+        )
+
+    def _network_input(self, obs: Array) -> Array:
+        rows = network_input(obs, self._observation)
+        return rows if self.observations is None else self.observations(rows)
+
+    def _update(self, samples: Samples, clock: Clock) -> None:
+        config, count = self.config, len(samples)
+        size = min(config.minibatch_size, count)
+        lr, clip, ent_coef = (value_at(s, clock) for s in (config.lr, config.clip, config.ent_coef))
+        step = partial(self._step, lr=lr, clip=clip, ent_coef=ent_coef)
+        rng = np.random.default_rng(clock.seed)
+        state = (self.parameters.values, *self.optimizer.tensors())
+        before = [tensor.clone() for tensor in state]
+
+        figures: list[Tensor] = []
+        log_ratios: list[Tensor] = []
+        for _ in range(config.epochs):
+            order = torch.from_numpy(rng.permutation(count)).to(self.device)
+            shuffled = [tensor.index_select(0, order) for tensor in samples.tensors()]
+            if config.normalize_advantages:
+                shuffled[4] = losses.standardize_minibatches(shuffled[4], size)
+            minibatches = zip(*(tensor.split(size) for tensor in shuffled))
+            results = [step(*minibatch) for minibatch in minibatches]
+            figures.extend(torch.stack(values) for values, _ in results)
+            log_ratios = [log_ratio for _, log_ratio in results]
+            if config.target_kl is not None:
+                # The one wait for the device, once per epoch and only where it was asked for.
+                if losses.kl_estimates(torch.cat(log_ratios))[1].item() > config.target_kl:
+                    break
+
+        # Those of the last epoch say how far the update went from the policy that acted.
+        moved = torch.cat(log_ratios)
+        means = torch.stack(figures).mean(0)
+        kl = losses.kl_estimates(moved)[1]
+        clipped = (moved.expm1().abs() > clip).float().mean()
+        finite = torch.isfinite(means.sum()).float()
+        # A non-finite minibatch spoils all that follow it, so the update is undone as a whole.
+        for tensor, old in zip(state, before):
+            tensor.copy_(torch.where(finite > 0, tensor, old))
+        host = {"explained_variance": samples.explained_variance, "lr": lr}
+        self._metrics.add((*means.unbind(), kl, clipped), finite, host)
+
+    def _step(
+        self,
+        obs: Tensor,
+        action: Tensor,
+        old_log_prob: Tensor,
+        old_values: Tensor,
+        advantages: Tensor,
+        returns: Tensor,
+        *,
+        lr: float,
+        clip: float,
+        ent_coef: float,
+    ) -> tuple[tuple[Tensor, Tensor, Tensor, Tensor], Tensor]:
+        """One gradient step on M samples: (policy loss, value loss, entropy, gradient norm) and log ratios [M]."""
+        outputs, values = self.network(obs)
+        log_prob, entropy = self._distribution(outputs, action)
+        log_ratio = log_prob - old_log_prob
+        policy_loss = losses.clipped_surrogate_loss(log_ratio.exp(), advantages, clip)
+        if self.config.value_clip is None:
+            value_loss = losses.half_mse_loss(values, returns)
+        else:
+            value_loss = losses.clipped_value_loss(values, returns, old_values, self.config.value_clip)
+        entropy = entropy.mean()
+        loss = policy_loss + self.config.vf_coef * value_loss
+        if ent_coef != 0.0:
+            loss = loss - ent_coef * entropy
+        self.parameters.gradient.zero_()
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = clip_gradient_(self.parameters.gradient, self.config.max_grad_norm)
+        self.optimizer.step(lr, self._finite)
+        return (policy_loss.detach(), value_loss.detach(), entropy.detach(), norm), log_ratio.detach()
+
+    def _distribution(self, outputs: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
+        """log pi(action) [M] and the entropy, [M] or a scalar."""
+        if self.network.log_std is not None:
+            return torch_distributions.gaussian(outputs, self.network.log_std, action)
+        if isinstance(self._action, MultiDiscreteAction):
+            return torch_distributions.multi_categorical(outputs, action, self._action.nvec)
+        return torch_distributions.categorical(outputs, action)
+
+    def metrics(self) -> Mapping[str, float]:
+        """Means since the last call; see the plugin's ``metric_names``."""
+        return self._metrics.take()
+
+    def get_weights(self) -> Mapping[str, Array]:
+        """The policy's parameters and the active statistics."""
+        weights = self.parameters.arrays(self.network.acting_names())
+        return weights if self.observations is None else {**weights, **self.observations.weights()}
+
+    def reduce(self, array: Array, op: Literal["sum", "max"]) -> Array:
+        """The identity: there is one learner."""
+        return array
+
+    def state_dict(self) -> dict[str, Any]:
+        """Parameters, optimizer, statistics and the sums behind the unfinished row of the log."""
+        return {
+            "parameters": self.parameters.arrays(),
+            "optimizer": self.optimizer.state_dict(),
+            "observations": {} if self.observations is None else self.observations.state_dict(),
+            "returns": {} if self.returns is None else self.returns.state_dict(),
+            "metrics": self._metrics.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore. KeyError or ValueError where the state is of another network or configuration."""
+        self.parameters.load(state["parameters"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.observations is not None:
+            self.observations.load_state_dict(state["observations"])
+        if self.returns is not None:
+            self.returns.load_state_dict(state["returns"])
+        self._metrics.load_state_dict(state["metrics"])
+
+
+def _unchanged(rewards: Array) -> Array:
+    return rewards

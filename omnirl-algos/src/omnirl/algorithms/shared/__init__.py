@@ -1,0 +1,1 @@
+"""What several algorithms are composed of. Importing this imports nothing."""

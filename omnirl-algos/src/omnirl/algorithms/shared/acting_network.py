@@ -1,0 +1,35 @@
+"""Which implementation of a network acts: numpy for an MLP, torch for images. Imports no torch itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from omnirl.api import Array, ArraySpec
+from omnirl.api.plugin import load_object
+from omnirl.networks.config import NetworkConfig
+from omnirl.networks.numpy_mlp import NumpyMLP
+
+
+class ActingNetwork(Protocol):
+    """A network without gradients."""
+
+    def names(self) -> list[str]:
+        """The names that ``set_weights`` takes."""
+
+    def set_weights(self, weights: Mapping[str, Array]) -> None:
+        """Take a copy of the named arrays; others are ignored. ValueError on a wrong shape."""
+
+    def __call__(self, x: Array) -> Array:
+        """Rows of observations [B, ...] -> a new array float32 [B, outputs]."""
+
+
+def acting_network(config: NetworkConfig, observation: ArraySpec, outputs: int, prefix: str) -> ActingNetwork:
+    """The network for acting; its weights' names are those of the learner's, after ``prefix``."""
+    if config.kind == "cnn":
+        # By name: an import here, even inside the function, would tie every policy to torch.
+        network: ActingNetwork = load_object("omnirl.algorithms.shared.torch_network:TorchNetwork")(
+            config, observation, outputs, prefix
+        )
+        return network
+    return NumpyMLP((observation.size, *config.hidden_sizes, outputs), config.activation, prefix)

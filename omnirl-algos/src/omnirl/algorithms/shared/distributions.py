@@ -1,0 +1,70 @@
+"""Action distributions in numpy, for acting. Imports no torch.
+
+Sampling draws its noise in blocks, once per rollout and not once per step.
+
+Letters: B environments, n actions, A size of a continuous action; ``...`` any leading axes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from omnirl.api import Array
+
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+def categorical_log_prob(logits: Array, action: Array) -> Array:
+    """log pi(action), [...]; logits [..., n] need not be normalised, action [...] int."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    chosen = np.take_along_axis(shifted, action[..., None], axis=-1)[..., 0]
+    result: Array = chosen - np.log(np.exp(shifted).sum(axis=-1))
+    return result
+
+
+def gaussian_log_prob(mean: Array, log_std: Array, action: Array) -> Array:
+    """log density of independent normals, summed over the action's axis: [..., A] -> [...]."""
+    z = (action - mean) * np.exp(-log_std)
+    result: Array = -(0.5 * z * z + log_std + LOG_SQRT_2PI).sum(axis=-1)
+    return result
+
+
+class NoiseBlock:
+    """Rows of noise [*shape], drawn ``rows`` at a time from the generator of the moment.
+
+    A generator belongs to one rollout: when another is given, what is left of the block is dropped, so that the
+    noise of a rollout depends on its own generator alone.
+    """
+
+    def __init__(self, kind: str, rows: int, shape: tuple[int, ...]) -> None:
+        self._draw = {"gumbel": _gumbel, "normal": _normal, "uniform": _uniform}[kind]
+        self._shape = (rows, *shape)
+        self._rng: np.random.Generator | None = None
+        self._block: Array = np.empty(0)
+        self._used = rows
+
+    def next(self, rng: np.random.Generator) -> Array:
+        """The next row, a view."""
+        if rng is not self._rng or self._used == len(self._block):
+            self._rng = rng
+            self._block = self._draw(rng, self._shape)
+            self._used = 0
+        row: Array = self._block[self._used]
+        self._used += 1
+        return row
+
+
+def _gumbel(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    # argmax(logits + Gumbel noise) is a sample of softmax(logits); -log of a standard exponential is Gumbel.
+    result: Array = -np.log(rng.standard_exponential(shape, np.float32) + np.float32(1e-38))
+    return result
+
+
+def _normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return rng.standard_normal(shape, np.float32)
+
+
+def _uniform(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return rng.random(shape, np.float32)

@@ -1,0 +1,60 @@
+"""Policy and value networks of the actor-critic algorithms.
+
+Letters: N batch rows, O outputs of the policy's head (logits, or the means of a continuous action [A]).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor, nn
+
+from omnirl.api import ArraySpec
+from omnirl.networks.build import build_network
+from omnirl.networks.cnn import ImageNetwork
+from omnirl.networks.config import NetworkConfig
+from omnirl.networks.mlp import MLP
+
+
+class ActorCritic(nn.Module):
+    """observations -> policy outputs [N, O] and values [N].
+
+    For vectors two separate towers; for images one trunk under two linear heads, as the Atari references have it.
+    Orthogonal initialisation with gain sqrt(2) in hidden layers, 0.01 in the policy's head, 1 in the value's (Huang
+    et al. 2022). The parameters under ``policy.`` and ``log_std`` [A] (only where ``log_std_init`` is given) are all
+    that acting needs.
+    """
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        observation: ArraySpec,
+        outputs: int,
+        log_std_init: float | None,
+        rng: Generator,
+    ) -> None:
+        super().__init__()
+        self.policy = build_network(config, observation, outputs)
+        self.policy.init_orthogonal(rng, output_gain=0.01)
+        if isinstance(self.policy, ImageNetwork):
+            self.value = MLP((self.policy.features.output_size, 1), config.activation)
+        else:
+            self.value = MLP((observation.size, *config.hidden_sizes, 1), config.activation)
+        self.value.init_orthogonal(rng, output_gain=1.0)
+        self.log_std = None if log_std_init is None else nn.Parameter(torch.full((outputs,), log_std_init))
+
+    def acting_names(self) -> list[str]:
+        """The names of the parameters that acting needs."""
+        return [name for name, _ in self.named_parameters() if not name.startswith("value.")]
+
+    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Policy outputs [N, O] and values [N]."""
+        if isinstance(self.policy, ImageNetwork):
+            features = self.policy.features(obs)
+            return self.policy.head(features), self.value(features).squeeze(1)
+        return self.policy(obs), self.value(obs).squeeze(1)
+
+    def values(self, obs: Tensor) -> Tensor:
+        """Values [N] alone."""
+        features = self.policy.features(obs) if isinstance(self.policy, ImageNetwork) else obs
+        values: Tensor = self.value(features).squeeze(1)
+        return values

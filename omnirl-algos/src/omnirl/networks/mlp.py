@@ -1,0 +1,52 @@
+"""A multi-layer perceptron whose forward pass is as few operations as possible.
+
+Letters: N batch rows, D input size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn.functional import linear
+
+from omnirl.networks.config import Activation
+from omnirl.networks.initialization import orthogonal_, uniform_fan_in_
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
+
+
+class MLP(nn.Module):
+    """``linear, activation, ..., linear``: [N, D] -> [N, sizes[-1]]; parameters ``layers.<i>.weight|bias``."""
+
+    def __init__(self, sizes: Sequence[int], activation: Activation, output_activation: bool = False) -> None:
+        super().__init__()
+        layers = [nn.utils.skip_init(nn.Linear, d_in, d_out) for d_in, d_out in zip(sizes[:-1], sizes[1:])]
+        self.layers = nn.ModuleList(layers)
+        self._activation = ACTIVATIONS[activation]
+        self._activated = len(layers) if output_activation else len(layers) - 1
+        # Plain tuples: reaching a parameter through three modules costs as much as a small operation.
+        self._pairs = tuple((layer.weight, layer.bias) for layer in layers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, D] -> [N, sizes[-1]]."""
+        for index, (weight, bias) in enumerate(self._pairs):
+            x = linear(x, weight, bias)
+            if index < self._activated:
+                x = self._activation(x)
+        return x
+
+    def init_orthogonal(self, rng: Generator, output_gain: float) -> None:
+        """Orthogonal weights with gain sqrt(2), ``output_gain`` in the last layer, zero biases (PPO)."""
+        for weight, bias in self._pairs[:-1]:
+            orthogonal_(weight, 2.0**0.5, rng)
+            nn.init.zeros_(bias)
+        weight, bias = self._pairs[-1]
+        orthogonal_(weight, output_gain, rng)
+        nn.init.zeros_(bias)
+
+    def init_uniform(self, rng: Generator) -> None:
+        """torch's own default, drawn from ``rng`` (DQN)."""
+        for weight, bias in self._pairs:
+            uniform_fan_in_(weight, bias, rng)

@@ -1,0 +1,1 @@
+"""Tuned configurations, one YAML file each."""
