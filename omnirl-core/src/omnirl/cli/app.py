@@ -13,12 +13,13 @@ from typing import Any
 
 import typer
 
+import omnirl.plugins
 from omnirl.api.errors import PluginError
 from omnirl.api.plugin import CommandSpec, load_object
 from omnirl.cli import algos, config, envs, plugins, presets, resume, test, train, version
 from omnirl.cli.installation import check_installation
 from omnirl.cli.outcome import exit_code_of, warn
-from omnirl.plugins.loader import OWN_COMMANDS, load
+from omnirl.plugins.loader import OWN_COMMANDS
 
 PLAIN: dict[str, Any] = {
     "rich_markup_mode": None,  # importing rich would triple the time of --help
@@ -62,7 +63,7 @@ def build_app(plugin_commands: Sequence[CommandSpec] = ()) -> typer.Typer:
 def _plugin_commands() -> list[CommandSpec]:
     """The commands of plugins; broken plugins never stop ``omnirl --help``."""
     try:
-        return [item.spec for item in load().commands()]
+        return [item.spec for item in omnirl.plugins.load().commands()]
     except PluginError as error:  # OMNIRL_STRICT_PLUGINS
         for line in error.lines:
             warn(line)

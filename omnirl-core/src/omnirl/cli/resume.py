@@ -32,8 +32,8 @@ def resume(
     import omnirl.run
 
     # The folder may have been moved since the file was written.
-    here = sources.assignments([("runner.ckpt_dir", str(folder))])
-    config = omnirl.run.configure(folder / sources.RUN_FILE, overrides=[*here, *overrides])
+    here = sources.option_tree([("RUN", "runner.ckpt_dir", str(folder))])
+    config = omnirl.run.configure(folder / sources.RUN_FILE, here, overrides=overrides)
     try:
         summary = omnirl.run.train(config, local=local, resume="must", observer_objects=[console])
     finally:

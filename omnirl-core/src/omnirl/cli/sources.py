@@ -6,12 +6,15 @@ an option), options such as ``--seed``, then ``KEY=VALUE``.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from omnirl.config.files import Tree
 
 _OVERRIDE = re.compile(r"[\w.\-]+=")
 
@@ -36,9 +39,34 @@ def only_overrides(arguments: Sequence[str] | None) -> list[str]:
     return overrides
 
 
-def assignments(values: Iterable[tuple[str, str | int | bool | None]]) -> list[str]:
-    """Options as overrides, those not given left out; text is quoted, so ``--run-dir 007`` is no number."""
-    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values if value is not None]
+def option_tree(values: Iterable[tuple[str, str, str | int | bool | None]]) -> Tree:
+    """Options as settings: ``(option, dotted key, value)``, those not given left out.
+
+    The option is the origin of its setting, so a mistake is reported as ``--seed seed: ...``.
+    """
+    from omnirl.config.files import Origin, Tree
+
+    data: dict[str, Any] = {}
+    origins: dict[tuple[str | int, ...], Origin] = {}
+    for option, key, value in values:
+        if value is None:
+            continue
+        path = tuple(key.split("."))
+        section = data
+        for name in path[:-1]:
+            section = section.setdefault(name, {})
+        section[path[-1]] = value
+        origins.update((path[: depth + 1], Origin(option)) for depth in range(len(path)))
+    return Tree(data, origins)
+
+
+def config_files(runner: Path | None, agent: Path | None) -> list[Path | Tree]:
+    """The files of the two-file form; where both are given, a pair in the wrong order is refused."""
+    if runner is None or agent is None:
+        return [path for path in (runner, agent) if path is not None]
+    from omnirl.config.files import load_pair
+
+    return [load_pair(runner, agent)]
 
 
 def run_folder(text: str) -> Path | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnirl.cli import sources
-from omnirl.cli.train import AgentConfig, Json, Local, RunnerConfig, Sources, config_paths
+from omnirl.cli.train import AgentConfig, Json, Local, RunnerConfig, Sources
 
 if TYPE_CHECKING:
     from omnirl.run import Evaluation
@@ -38,7 +38,7 @@ def evaluate_agent(
 ) -> None:
     """Hand over to :func:`omnirl.run.evaluate` and print what it reports."""
     named, overrides = sources.split(arguments)
-    files = config_paths(runner_config, agent_config)
+    files = sources.config_files(runner_config, agent_config)
     folder = sources.run_folder(named[0]) if len(named) == 1 and not files else None
 
     import omnirl.run

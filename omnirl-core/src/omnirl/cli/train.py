@@ -101,27 +101,26 @@ def train(
     if local and address is not None:
         raise typer.BadParameter("--local runs without Ray, so it excludes --address")
     named, overrides = sources.split(arguments)
-    options = sources.assignments(
+    console = build_console(as_json=as_json, quiet=quiet, no_progress=no_progress)
+    options = sources.option_tree(
         [
-            ("agent.module", algo),
-            ("env.id", env),
-            ("runner.ckpt_dir", run_dir),
-            ("seed", seed),
-            ("runner.max_updates", updates),
-            ("runner.max_steps", steps),
-            ("runner.num_samplers", _samplers(samplers)),
-            ("device.learner", device and device.value),
-            ("ray.address", address),
-            ("runner.load_checkpoint", None if resume is None else resume is not Resume.never),
+            ("--algo", "agent.module", algo),
+            ("--env", "env.id", env),
+            ("--run-dir", "runner.ckpt_dir", run_dir),
+            ("--seed", "seed", seed),
+            ("--updates", "runner.max_updates", updates),
+            ("--steps", "runner.max_steps", steps),
+            ("--samplers", "runner.num_samplers", _samplers(samplers)),
+            ("--device", "device.learner", device and device.value),
+            ("--address", "ray.address", address),
+            ("--resume", "runner.load_checkpoint", None if resume is None else resume is not Resume.never),
         ]
     )
-    console = build_console(as_json=as_json, quiet=quiet, no_progress=no_progress)
 
     import omnirl.run
 
-    config = omnirl.run.configure(
-        *named, *config_paths(runner_config, agent_config), overrides=[*options, *overrides]
-    )
+    files = sources.config_files(runner_config, agent_config)
+    config = omnirl.run.configure(*named, *files, options, overrides=overrides)
     if dry_run:
         from omnirl.config.files import dump
 
@@ -160,8 +159,3 @@ def _samplers(text: str | None) -> int | str | None:
     if not text.isdecimal() or int(text) < 1:
         raise typer.BadParameter(f"--samplers takes a number from 1 or auto, not {text!r}")
     return int(text)
-
-
-def config_paths(*paths: Path | None) -> list[Path]:
-    """The files that were given as options, in their order."""
-    return [path for path in paths if path is not None]

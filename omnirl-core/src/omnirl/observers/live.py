@@ -39,10 +39,12 @@ def view(run: RunInfo, progress: Progress) -> Group:
     """The display: ``PPO CartPole-v1 seed 0 ━━━━╸━━━ 64/100 updates 0:00:08 eta 0:00:04``, figures below."""
     done, total, unit = stop_target(run, progress)
     bar = Table.grid(padding=(0, 1))
+    bar.add_column(no_wrap=True)
+    bar.add_column(max_width=28)  # the bar gives way in a narrow terminal
     eta = "" if progress.eta_s is None else f"eta {clock(progress.eta_s)}"
     bar.add_row(
         Text(run.title, style="bold"),
-        ProgressBar(total=total, completed=done, width=28),
+        ProgressBar(total=total, completed=done),
         Text(f"{done:,}/{total:,} {unit}"),
         Text(clock(progress.seconds), style="dim"),
         Text(eta, style="dim"),
@@ -57,15 +59,20 @@ def figures(run: RunInfo, progress: Progress) -> list[str]:
         f"updates {progress.updates_per_s:,.1f}/s",
     ]
     if progress.train_return is not None:
-        deviation = "" if progress.train_return_std is None else f" ±{progress.train_return_std:.3g}"
-        parts.append(f"return {progress.train_return:.4g}{deviation}")
+        deviation = "" if progress.train_return_std is None else f" ±{short(progress.train_return_std)}"
+        parts.append(f"return {short(progress.train_return)}{deviation}")
     if progress.eval_return is not None:
-        parts.append(f"evaluation {progress.eval_return:.4g}")
+        parts.append(f"evaluation {short(progress.eval_return)}")
     parts.append(f"lag p50 {progress.lag_p50:.3g} max {progress.lag_max}")
     parts.append(f"samplers {progress.samplers_alive}/{run.num_samplers}")
     if progress.checkpoint_age is not None:
         parts.append(f"ckpt {progress.checkpoint_age:.0f} s ago")
     return parts
+
+
+def short(value: float) -> str:
+    """A figure at a glance: ``1,235``, ``412``, ``38.2``, ``0.0123``."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def stop_target(run: RunInfo, progress: Progress) -> tuple[int, int, str]:
