@@ -1,7 +1,7 @@
 """One run of OmniRL for ppo_dqn_vs_sb3.py: trains, then prints one line of JSON.
 
-The times are those of log.csv: a row per update for PPO, one per quarter of a second for DQN, whose updates go
-many to a call and would otherwise be cut into calls of one.
+The times are those of log.csv: a row per update for PPO, one per quarter of a second for DQN, whose updates
+go many to a call and would otherwise be cut into calls of one.
 """
 
 from __future__ import annotations
