@@ -1,0 +1,248 @@
+"""Train, evaluate and load agents from Python: what the commands of ``omnirl`` call, and what a notebook can.
+
+::
+
+    import omnirl.run
+
+    summary = omnirl.run.train("cartpole-ppo", overrides=["runner.max_steps=20000"], local=True)
+    print(summary.evaluation["return_mean"])
+    policy = omnirl.run.load_policy(summary.run_dir)
+    action = policy.choose_action(observations)     # [B, *obs] -> [B, *act]
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from signal import Signals
+from typing import Any
+
+import numpy as np
+
+from omnirl import plugins
+from omnirl.api.algorithm import ActContext, Policy, PolicyContext
+from omnirl.api.data import Array, Obs
+from omnirl.api.errors import ConfigError, NotFoundError
+from omnirl.api.observer import Observer, RunSummary
+from omnirl.api.plugin import load_object
+from omnirl.api.specs import EnvSpec
+from omnirl.config import check, files
+from omnirl.config import overrides as override_rules
+from omnirl.config.files import Tree
+from omnirl.config.resolve import ResolvedConfig, resolve
+from omnirl.loops.aggregate import aggregate
+from omnirl.plugins import Registry
+from omnirl.runtime import setup
+from omnirl.runtime.agents import agent_path, load_agent
+from omnirl.runtime.dispatch import ObserverThread
+from omnirl.runtime.evaluate import Evaluation, play, summarise
+from omnirl.runtime.pacing import Pacing
+from omnirl.runtime.plan import WorkerPlan
+from omnirl.runtime.prepare import PreparedRun, prepare
+from omnirl.runtime.run_dir import CONFIG_FILE, Chooser, Resume, RunFolder, claimed, is_run
+from omnirl.runtime.signals import stop_requests
+from omnirl.runtime.train import TrainLoop
+from omnirl.runtime.transport import LocalTransport, Transport
+
+RUNS = Path("runs")
+Source = str | os.PathLike[str] | Mapping[str, Any] | Tree
+
+
+def configure(
+    *sources: Source, overrides: Sequence[str] = (), registry: Registry | None = None
+) -> ResolvedConfig:
+    """Merge presets, files and mappings, the later over the earlier, then ``KEY=VALUE`` overrides, and check them.
+
+    Raises ConfigError with every mistake at once, NotFoundError for a source that is not there.
+    """
+    registry = registry or plugins.load()
+    trees = [_tree(source, registry) for source in sources]
+    config = resolve(files.merge(*trees, override_rules.parse(overrides)), registry)
+    check.check_files(config)
+    return config
+
+
+def _tree(source: Source, registry: Registry) -> Tree:
+    if isinstance(source, Tree):
+        return source
+    if isinstance(source, Mapping):
+        return files.from_mapping(source, "settings from Python")
+    name = os.fspath(source)
+    if name.endswith((".yaml", ".yml")) or os.path.sep in name or os.path.isfile(name):
+        return files.load_file(name)
+    return files.load_preset(registry.preset(name))
+
+
+def train(
+    config: ResolvedConfig | Source,
+    *,
+    overrides: Sequence[str] = (),
+    local: bool = False,
+    resume: Resume = "auto",
+    observers: Sequence[str] = (),
+    observer_objects: Sequence[Observer] = (),
+) -> RunSummary:
+    """Train to the stop target, on Ray or, with ``local``, in this process.
+
+    resume: ``"auto"`` goes on with an unfinished run of the same configuration, ``"never"`` leaves it alone,
+    ``"must"`` goes on with the run in ``runner.ckpt_dir`` whatever its configuration was. observers: names of
+    further observers. Raises an OmniRLError, whose ``exit_code`` the command line ends with.
+    """
+    registry = plugins.load()
+    if not isinstance(config, ResolvedConfig):
+        config = configure(config, overrides=overrides, registry=registry)
+    watchers = [*_default_observers(registry, observers), *observer_objects]
+    with claimed(_folder(config, resume)) as folder:
+        prepared = prepare(setup.decide(config), folder)
+        thread = ObserverThread(watchers)
+        try:
+            thread.send("run_started", prepared.info(local))
+            summary = _run(prepared, thread, local)
+        except BaseException as error:
+            thread.send("run_finished", prepared.failed(error))
+            raise
+        else:
+            thread.send("run_finished", summary)
+            return summary
+        finally:
+            thread.close()
+
+
+def _run(prepared: PreparedRun, watchers: ObserverThread, local: bool) -> RunSummary:
+    config, plan = prepared.config, prepared.plan
+    # The handlers come after ray.init, which sets its own.
+    with _transport(config, plan, local, learner=True) as transport, stop_requests() as stop:
+        aggregation = plan.env_backend.aggregate_evaluations or aggregate
+        summary = TrainLoop(
+            plan,
+            prepared.settings,
+            Pacing.fresh(plan.flow, plan.rollout_steps, prepared.target),
+            transport,
+            watchers,
+            stop,
+            aggregation,
+            prepared.resumed,
+        ).run()
+    return replace(summary, message=Signals(stop.signal).name) if stop.signal else summary
+
+
+def evaluate(
+    source: ResolvedConfig | Source,
+    *,
+    overrides: Sequence[str] = (),
+    model: str | None = None,
+    episodes: int | None = None,
+    local: bool = False,
+) -> Evaluation:
+    """Evaluate an agent file of a run: a run's folder, or a configuration whose ``runner.ckpt_dir`` holds one.
+
+    model: such as ``"agent_100"``; by default ``runner.eval_model``, else the newest. episodes: in all, over the
+    configuration's evaluators. One evaluator runs in this process, several on Ray unless ``local``.
+    """
+    if isinstance(source, ResolvedConfig):
+        config = source
+        folder = Path(config.runner.ckpt_dir or RUNS / setup.run_name(config))
+    else:
+        config, folder = _saved_run(source, overrides)
+    if not folder.is_dir():
+        raise NotFoundError(f"{folder}: no such run")
+    config = setup.decide(config)
+    path = agent_path(folder, model or config.runner.eval_model)
+    env_spec = setup.env_spec_of(config)
+    weights, meta = load_agent(path, config.algorithm, env_spec)
+    plan, _ = setup.plan_of(config, env_spec)
+    plan = _for_evaluation(plan, episodes)
+    with _transport(config, plan, local or plan.num_evaluators == 1, learner=False) as transport:
+        played = play(plan, weights, int(meta["updates"]), transport)
+    metrics, each = summarise(plan, played)
+    return Evaluation(path.stem, str(folder), sum(map(len, played)), metrics, each)
+
+
+def _for_evaluation(plan: WorkerPlan, episodes: int | None) -> WorkerPlan:
+    """At least one evaluator; ``episodes`` in all, spread over the evaluators, the last ones with one fewer."""
+    count = max(1, plan.num_evaluators)
+    if episodes is None:
+        return replace(plan, num_evaluators=count)
+    if episodes < 1:
+        raise ConfigError(f"episodes: {episodes}, must be at least 1")
+    count = max(number for number in range(1, count + 1) if episodes % number == 0)
+    return replace(plan, num_evaluators=count, episodes=episodes // count)
+
+
+@dataclass(frozen=True)
+class LoadedPolicy:
+    """A trained policy that acts deterministically. ``meta`` is what its agent file says of the run."""
+
+    policy: Policy
+    spec: EnvSpec
+    meta: Mapping[str, Any]
+
+    def choose_action(self, obs: Obs) -> Array:
+        """[B, *obs] -> [B, *act], in environment units."""
+        rows = next(iter(obs.values())) if isinstance(obs, Mapping) else obs
+        context = ActContext(np.random.default_rng(0), 0, 1.0, np.zeros(len(rows), bool))
+        return self.policy.choose_action(obs, context)
+
+
+def load_policy(run: str | os.PathLike[str], model: str | None = None, *, num_envs: int = 1) -> LoadedPolicy:
+    """The policy of an agent file of a run's folder (the newest by default), acting on ``num_envs`` rows at once."""
+    config, folder = _saved_run(run, ())
+    env_spec = setup.env_spec_of(config)
+    weights, meta = load_agent(agent_path(folder, model), config.algorithm, env_spec)
+    context = PolicyContext("evaluator", 0, 1, num_envs)
+    policy: Policy = load_object(config.algorithm.policy)(config.agent, env_spec, context)
+    policy.set_weights(weights)
+    return LoadedPolicy(policy, env_spec, meta)
+
+
+def _saved_run(source: Source, overrides: Sequence[str]) -> tuple[ResolvedConfig, Path]:
+    """The configuration of a run's folder, or of a source that names one."""
+    if isinstance(source, str | os.PathLike) and is_run(Path(source)):
+        folder = Path(source)
+        return configure(folder / CONFIG_FILE, overrides=overrides), folder
+    config = configure(source, overrides=overrides)
+    return config, Path(config.runner.ckpt_dir or RUNS / setup.run_name(config))
+
+
+def _folder(config: ResolvedConfig, resume: Resume) -> RunFolder:
+    """The folder this run uses, claimed."""
+    load = config.runner.load_checkpoint
+    if load is not None and resume == "auto":
+        resume = "auto" if load else "never"
+    chooser = Chooser(config.plain(), resume, lambda path: files.load_file(path).data)
+    named = config.runner.ckpt_dir
+    if named is None:
+        return chooser.default(RUNS / setup.run_name(config))
+    if resume == "must":
+        return chooser.existing(Path(named))
+    return chooser.named(Path(named))
+
+
+def _default_observers(registry: Registry, names: Sequence[str]) -> list[Observer]:
+    """The observers that watch every run but the console, which the caller brings, and those named."""
+    specs = [provided.spec for provided in registry.observers() if provided.spec.default]
+    wanted = [spec for spec in specs if spec.name != "console"] + [registry.observer(name) for name in names]
+    return [load_object(spec.load)() for spec in wanted]
+
+
+@contextmanager
+def _transport(config: ResolvedConfig, plan: WorkerPlan, local: bool, *, learner: bool) -> Iterator[Transport]:
+    """Where the workers live, for the length of the block; whatever happens, nothing is left running."""
+    with ExitStack() as stack:
+        if local:
+            transport: Transport = LocalTransport()
+        else:
+            from omnirl.runtime.cluster import Needs, connected
+
+            cpus = plan.num_evaluators + (plan.num_samplers + 1 if learner else 0)
+            needs = Needs(cpus, 1 if learner and plan.device == "cuda" else 0)
+            ray = config.ray
+            stack.enter_context(connected(ray.address, needs, ray.num_cpus, ray.object_store_memory))
+            from omnirl.runtime.ray_transport import RayTransport
+
+            transport = RayTransport()
+        stack.callback(transport.close)
+        yield transport

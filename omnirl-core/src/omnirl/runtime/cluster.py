@@ -1,0 +1,109 @@
+"""Ray clusters: start one of our own for a run, or join one when, and only when, the user asks.
+
+``ray.init()`` without an address joins whatever runs on the machine, and with a dead address waits for minutes; so
+the address is always given, and probed first. A joined cluster must have the resources before anything is asked of
+it, for an actor that asks for more waits for ever without a word.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from omnirl.api.errors import ClusterError
+
+_PROBE_SECONDS = 2.0
+_SETTINGS = {
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else `uv run omnirl` rebuilds the environment for every worker
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DISABLE_IMPORT_WARNING": "1",
+}
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a run's workers ask for."""
+
+    cpus: int
+    gpus: int
+
+    def describe(self) -> str:
+        """For messages."""
+        gpus = f" and {self.gpus} GPU" if self.gpus else ""
+        return f"{self.cpus} CPUs{gpus}"
+
+
+@contextmanager
+def connected(
+    address: str, needs: Needs, num_cpus: int | None, object_store_memory: int | None
+) -> Iterator[str]:
+    """Be connected for the length of the block; yields a description. Raises ClusterError (exit 6)."""
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+    own = address == "local"
+    target = address if own else _reachable(address)
+    import ray
+
+    if ray.is_initialized():
+        raise ClusterError("ray is already initialised in this process: end it with ray.shutdown() first")
+    options = {"include_dashboard": False, "num_cpus": num_cpus or needs.cpus} if own else {}
+    if own and num_cpus is not None and num_cpus < needs.cpus:
+        raise ClusterError(f"ray.num_cpus: {num_cpus}, but the workers need {needs.describe()}")
+    if own and needs.gpus:
+        options["num_gpus"] = needs.gpus
+    if own and object_store_memory is not None:
+        options["object_store_memory"] = object_store_memory
+    try:
+        ray.init(address=target, log_to_driver=False, logging_level=logging.ERROR, **options)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise ClusterError(f"ray cannot start or join a cluster ({address}): {error}") from error
+    try:
+        if not own:
+            _check(address, needs)
+        yield "a Ray cluster of our own" if own else f"the Ray cluster at {target}"
+    finally:
+        ray.shutdown()
+
+
+def _reachable(address: str) -> str:
+    """The address, after a probe of its socket."""
+    if address == "auto":
+        from ray._private.services import find_gcs_addresses
+
+        found = sorted(find_gcs_addresses())
+        if not found:
+            raise ClusterError(
+                "ray.address: auto, but no cluster runs on this machine: start one with "
+                "`ray start --head`, or use ray.address=local"
+            )
+        address = found[0]
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=_PROBE_SECONDS):
+            return address
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"ray.address: nothing answers at {address} ({error}); use ray.address=local, "
+            "or the address that `ray start --head` printed"
+        ) from error
+
+
+def _check(address: str, needs: Needs) -> None:
+    import ray
+
+    total = ray.cluster_resources()
+    free = ray.available_resources()
+    cpus, gpus = int(total.get("CPU", 0)), int(total.get("GPU", 0))
+    free_cpus, free_gpus = int(free.get("CPU", 0)), int(free.get("GPU", 0))
+    if needs.cpus > free_cpus or needs.gpus > free_gpus:
+        has = f"{cpus} CPUs" + (f" and {gpus} GPUs" if gpus or needs.gpus else "")
+        left = f" ({free_cpus} CPUs free)" if free_cpus != cpus else ""
+        raise ClusterError(
+            f"the run needs {needs.describe()}, the cluster at {address} has {has}{left}: lower "
+            "runner.num_samplers or runner.num_evaluators, or add nodes"
+        )

@@ -1,0 +1,40 @@
+"""The evaluator: plays episodes with the deterministic policy of one version. A plain class."""
+
+from __future__ import annotations
+
+from omnirl.api.algorithm import PolicyContext
+from omnirl.api.data import Episode
+from omnirl.api.environment import EnvContext
+from omnirl.api.plugin import load_object
+from omnirl.loops.evaluation import evaluation_loop
+from omnirl.runtime.plan import WorkerPlan
+from omnirl.runtime.seeding import EvaluatorStreams
+from omnirl.runtime.weights import Weights
+
+_MOST_ENVIRONMENTS = 8
+
+
+class Evaluator:
+    """One evaluator with environments of its own."""
+
+    def __init__(self, plan: WorkerPlan, index: int) -> None:
+        self.plan, self.index = plan, index
+        num_envs = min(plan.episodes, _MOST_ENVIRONMENTS)
+        context = PolicyContext("evaluator", index, plan.num_evaluators, num_envs)
+        self.policy = load_object(plan.algorithm.policy)(plan.agent_config, plan.env_spec, context)
+        self.environment = plan.env_backend.build_env(plan.env_config, EnvContext("evaluator", index, num_envs))
+
+    def start(self) -> bool:
+        """Whether the environments can begin an episode from a seed."""
+        return bool(self.environment.seedable)
+
+    def evaluate(self, weights: Weights) -> tuple[Episode, ...]:
+        """Play the plan's number of episodes with ``weights``."""
+        self.policy.set_weights(weights.packed.arrays())
+        streams = EvaluatorStreams(self.plan.seeds.evaluator, weights.version, self.index)
+        loop = self.plan.env_backend.evaluation_loop or evaluation_loop
+        return tuple(loop(self.environment, self.policy, self.plan.episodes, streams))
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.environment.close()

@@ -1,0 +1,152 @@
+"""The learner's process: a memory, a learner, and as many updates per call as pacing allows. A plain class.
+
+The memory lives here, so a batch costs no call and no copy; a call has a fixed cost of several milliseconds on Ray,
+so it carries updates until the driver's limit or a time budget is reached.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omnirl.api.algorithm import Clock, LearnerContext, MemoryContext
+from omnirl.api.data import Rollout
+from omnirl.api.errors import CheckpointError
+from omnirl.api.plugin import load_object
+from omnirl.runtime import checkpoint
+from omnirl.runtime.plan import WorkerPlan
+from omnirl.runtime.saving import CheckpointWriter, SaveOutcome, Snapshot
+from omnirl.runtime.seeding import integer
+from omnirl.runtime.weights import Weights, pack
+
+
+@dataclass(frozen=True)
+class AdvanceOrder:
+    """What one call is to do: take rollouts (``dues`` gives the update of each), then make at most ``updates``
+    updates, for about ``seconds``. env_steps: collected so far. The metrics come back, and are cleared, where
+    ``row_due`` or where the call ends at version ``row_at``."""
+
+    dues: tuple[int, ...]
+    updates: int
+    seconds: float
+    env_steps: int
+    row_due: bool
+    row_at: int
+
+
+@dataclass(frozen=True)
+class AdvanceReport:
+    """What a call did. updates: made in the whole run; made: in this call; metrics: where the order
+    asked for them; saves: checkpoints finished since the last call."""
+
+    updates: int
+    made: int
+    seconds: float
+    metrics: Mapping[str, float] | None
+    saves: tuple[SaveOutcome, ...]
+
+
+class LearnerWorker:
+    """One learner with its memory."""
+
+    def __init__(self, plan: WorkerPlan) -> None:
+        self.plan = plan
+        self.updates = 0
+        context = LearnerContext(
+            rank=0,
+            world_size=1,
+            rendezvous=None,
+            device=plan.device,
+            threads=plan.threads,
+            seed=integer("learner", plan.seeds.learner),
+        )
+        self.learner = load_object(plan.algorithm.learner)(plan.agent_config, plan.env_spec, context)
+        memory = load_object(plan.algorithm.memory)
+        self.memory = memory(
+            plan.agent_config,
+            plan.env_spec,
+            MemoryContext(rank=0, world_size=1, reduce=self.learner.reduce),
+        )
+        self.writer = CheckpointWriter()
+
+    def start(self) -> str:
+        """The device in use; that the constructor returned is the other half of the answer."""
+        return str(getattr(self.learner, "device", self.plan.device))
+
+    def weights(self) -> Weights:
+        """The newest version, frozen."""
+        return Weights(self.updates, pack(self.learner.get_weights()))
+
+    def advance(self, order: AdvanceOrder, *rollouts: Rollout) -> tuple[AdvanceReport, Weights]:
+        """Take the rollouts and learn."""
+        began = time.perf_counter()
+        for due, rollout in zip(order.dues, rollouts, strict=True):
+            self.learner.observe(rollout)
+            self.memory.add(rollout, due)
+        made = 0
+        while made < order.updates:
+            clock = self._clock(order.env_steps)
+            feedback = self.learner.learn(self.memory.next_batch(clock), clock)
+            if feedback is not None:
+                self.memory.feedback(feedback)
+            self.updates += 1
+            made += 1
+            if time.perf_counter() - began >= order.seconds:
+                break
+        row = made > 0 and (order.row_due or self.updates == order.row_at)
+        report = AdvanceReport(
+            updates=self.updates,
+            made=made,
+            seconds=time.perf_counter() - began,
+            metrics=self.metrics() if row else None,
+            saves=self.writer.outcomes(),
+        )
+        return report, self.weights()
+
+    def metrics(self) -> dict[str, float]:
+        """The learner's figures since the last row."""
+        return dict(self.learner.metrics())
+
+    def _clock(self, env_steps: int) -> Clock:
+        progress = min(1.0, self.updates / self.plan.target_updates)
+        seed = integer("clock", self.plan.seeds.learner, self.updates)
+        return Clock(self.updates, env_steps, progress, seed)
+
+    def save(self, snapshot: Snapshot) -> tuple[SaveOutcome, ...]:
+        """Snapshot now, write in the background; return the outcomes of earlier saves.
+
+        The snapshot brings the driver's and the samplers' state; this adds the learner's and the memory's.
+        """
+        self.writer.wait()
+        snapshot.tree["learner"] = dict(self.learner.state_dict())
+        if snapshot.save_memory:
+            snapshot.tree["memory"] = dict(self.memory.state_dict())
+        weights = self.weights().packed.arrays()
+        save_agent = load_object(self.plan.algorithm.agent_file).save
+        self.writer.start(snapshot, lambda path: save_agent(path, weights, dict(snapshot.agent_meta)))
+        return self.writer.outcomes()
+
+    def finish_saves(self) -> tuple[SaveOutcome, ...]:
+        """Wait for the background writer; return what it did."""
+        self.writer.wait()
+        return self.writer.outcomes()
+
+    def restore(self, path: str, updates: int) -> None:
+        """Go on from a checkpoint. Raises CheckpointError where its content does not fit."""
+        _, tree = checkpoint.read(Path(path))
+        try:
+            self.learner.load_state_dict(tree["learner"])
+            if "memory" in tree:
+                self.memory.load_state_dict(tree["memory"])
+        except (KeyError, ValueError, TypeError) as error:
+            raise CheckpointError(
+                f"the checkpoint does not fit this configuration: {type(error).__name__}: {error}"
+            ) from error
+        self.updates = updates
+
+    def close(self) -> None:
+        """Let the writer finish."""
+        self.writer.wait()

@@ -1,0 +1,120 @@
+"""The log's rows: counters, rates and figures of one version each, in rising order, complete before they are sent.
+
+An evaluation's figures stand in the row of the version that was evaluated; that row, and those behind it, wait for
+them. What has been seen since the last row is part of a checkpoint, so a resumed run writes the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from omnirl.api.observer import Value
+from omnirl.runtime.pacing import Pacing
+
+COUNTER_COLUMNS = (
+    "wall_time",
+    "updates",
+    "env_steps",
+    "stored_steps",
+    "trained_steps",
+    "steps_per_s",
+    "updates_per_s",
+    "weight_version",
+    "lag_p50",
+    "lag_max",
+    "update_ratio",
+    "dropped",
+    "episodes",
+    "train_return",
+)
+
+
+def columns(eval_metrics: Sequence[str], metric_names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of log.csv, in order."""
+    return (*COUNTER_COLUMNS, *(f"eval_{name}" for name in eval_metrics), *metric_names)
+
+
+class LogBook:
+    """Gathers what happens between rows and sends each row when it is complete."""
+
+    def __init__(self, names: Sequence[str], send: Callable[[Mapping[str, Value]], None]) -> None:
+        self._names = tuple(names)
+        self._send = send
+        self._waiting: list[dict[str, Value]] = []
+        self._pending: set[int] = set()
+        self._lags: list[int] = []
+        self._returns: list[float] = []
+        self.episodes = 0
+        self.last_row = -1
+        self._last_steps = 0
+        self._last_updates = 0
+        self._last_wall = 0.0
+
+    def rollout(self, lag: int | None, returns: Sequence[float]) -> None:
+        """A rollout arrived; ``lag`` is None where it was dropped."""
+        if lag is not None:
+            self._lags.append(lag)
+        self._returns.extend(returns)
+        self.episodes += len(returns)
+
+    def begin(self, pacing: Pacing, wall: float) -> None:
+        """Rates are counted from here."""
+        self._last_steps, self._last_updates, self._last_wall = pacing.collected, pacing.updates, wall
+
+    def row(self, pacing: Pacing, wall: float, metrics: Mapping[str, float], *, evaluated: bool) -> None:
+        """Write the row of the newest version; with ``evaluated`` it waits for that evaluation's figures."""
+        seconds = max(wall - self._last_wall, 1e-9)
+        row: dict[str, Value] = dict.fromkeys(self._names)
+        row.update(
+            wall_time=round(wall, 3),
+            updates=pacing.updates,
+            env_steps=pacing.collected,
+            stored_steps=pacing.stored,
+            trained_steps=pacing.updates * pacing.flow.steps_per_update,
+            steps_per_s=round((pacing.collected - self._last_steps) / seconds, 1),
+            updates_per_s=round((pacing.updates - self._last_updates) / seconds, 2),
+            weight_version=pacing.updates,
+            lag_p50=float(np.median(self._lags)) if self._lags else None,
+            lag_max=max(self._lags) if self._lags else None,
+            update_ratio=round(pacing.ratio(), 6),
+            dropped=pacing.dropped,
+            episodes=self.episodes,
+            train_return=float(np.mean(self._returns)) if self._returns else None,
+        )
+        row.update({name: float(value) for name, value in metrics.items() if name in row})
+        self._lags, self._returns = [], []
+        self.begin(pacing, wall)
+        self.last_row = pacing.updates
+        if evaluated:
+            self._pending.add(pacing.updates)
+        self._waiting.append(row)
+        self._release()
+
+    def evaluation(self, version: int, figures: Mapping[str, float]) -> None:
+        """The figures of the evaluation of ``version``."""
+        for row in self._waiting:
+            if row["updates"] == version:
+                row.update({f"eval_{name}": float(value) for name, value in figures.items()})
+        self._pending.discard(version)
+        self._release()
+
+    def _release(self) -> None:
+        while self._waiting and self._waiting[0]["updates"] not in self._pending:
+            self._send(self._waiting.pop(0))
+
+    def state_dict(self) -> dict[str, Any]:
+        """What has been seen since the last row."""
+        return {
+            "lags": list(self._lags),
+            "returns": list(self._returns),
+            "episodes": self.episodes,
+            "last_row": self.last_row,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore."""
+        self._lags, self._returns = [int(x) for x in state["lags"]], [float(x) for x in state["returns"]]
+        self.episodes, self.last_row = int(state["episodes"]), int(state["last_row"])

@@ -1,0 +1,108 @@
+"""Everything that is decided and checked before the first worker starts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from omnirl.api.observer import RunInfo, RunSummary
+from omnirl.config import check, files
+from omnirl.config.resolve import ResolvedConfig
+from omnirl.runtime import checkpoint, setup
+from omnirl.runtime.agents import check_fits
+from omnirl.runtime.checkpoint import Loaded
+from omnirl.runtime.logbook import columns
+from omnirl.runtime.pacing import StopTarget
+from omnirl.runtime.plan import WorkerPlan
+from omnirl.runtime.run_dir import CONFIG_FILE, RunFolder
+from omnirl.runtime.saving import remove_leftovers
+from omnirl.runtime.train import TrainSettings
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that may start."""
+
+    config: ResolvedConfig
+    plan: WorkerPlan
+    target: StopTarget
+    settings: TrainSettings
+    resumed: Loaded | None
+    notices: tuple[str, ...]
+
+    def info(self, local: bool) -> RunInfo:
+        """What observers are told at the start."""
+        plan, config = self.plan, self.config
+        env_id = setup.environment_name(config)
+        seed = config.seed.learner
+        notices = list(self.notices)
+        if not local and plan.num_samplers == 1 and plan.flow.max_lead == 0:
+            notices.append(
+                "one sampler in lock-step with the learner: --local does the same faster, and "
+                "runner.max_lead=1 lets the two overlap"
+            )
+        return RunInfo(
+            run_dir=self.settings.run_dir,
+            title=f"{config.algorithm.name.upper()} {env_id} seed {seed}",
+            algorithm=config.algorithm.name,
+            env_id=env_id,
+            seed=seed,
+            columns=self.settings.columns,
+            total_updates=self.target.updates,
+            total_steps=self.target.steps,
+            num_samplers=plan.num_samplers,
+            num_evaluators=plan.num_evaluators,
+            transport="local" if local else "ray",
+            resumed_from=self.resumed.manifest["counters"]["updates"] if self.resumed else None,
+            config=config.plain(),
+            notices=tuple(notices),
+        )
+
+    def failed(self, error: BaseException) -> RunSummary:
+        """The summary of a run that ended with an error."""
+        return RunSummary("failed", self.settings.run_dir, 0, 0, 0, 0.0, 0.0, 0.0, {}, False, str(error))
+
+
+def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
+    """Check a decided configuration against its environment and its checkpoint; write run_config.yaml.
+
+    Raises ConfigError, or CheckpointError where the folder's checkpoint does not fit.
+    """
+    env_spec = setup.env_spec_of(config)
+    check.check_spaces(config, env_spec)
+    check.check_device(config)
+    plan, target = setup.plan_of(config, env_spec)
+    resumed = None
+    if folder.resume:
+        resumed = checkpoint.load_latest(folder.path)
+        check_fits(str(resumed.path), resumed.manifest, config.algorithm.name, env_spec)
+    remove_leftovers(folder.path)
+    described = {
+        "algorithm": config.algorithm.name,
+        "spaces": env_spec.describe(),
+        "versions": setup.versions(),
+    }
+    runner = config.runner
+    settings = TrainSettings(
+        run_dir=str(folder.path),
+        eval_interval=runner.eval_interval,
+        save_interval=runner.save_interval,
+        log_interval=runner.log_interval,
+        save_memory=runner.save_memory or plan.flow.max_lead == 0,
+        keep_last=runner.keep_last,
+        columns=columns(env_spec.eval_metrics, config.algorithm.metric_names),
+        manifest=described,
+        agent_meta={**described, "config": config.plain()},
+    )
+    _write_config(config, folder)
+    notices = ([folder.notice] if folder.notice else []) + list(resumed.notices if resumed else ())
+    return PreparedRun(config, plan, target, settings, resumed, tuple(notices))
+
+
+def _write_config(config: ResolvedConfig, folder: RunFolder) -> None:
+    """run_config.yaml: everything resolved, and the versions; training it again repeats the run."""
+    data = {**config.plain(), "versions": setup.versions()}
+    path = folder.path / CONFIG_FILE
+    unfinished = path.with_name(f"{path.name}.tmp")
+    unfinished.write_text(files.dump(data), encoding="utf-8")
+    os.replace(unfinished, path)

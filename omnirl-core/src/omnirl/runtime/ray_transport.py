@@ -1,0 +1,122 @@
+"""Workers as Ray actors. With :mod:`omnirl.runtime.cluster` the only module that knows Ray.
+
+One small actor class serves every worker: it makes the worker in its own process from an import string, so nothing
+but strings, plain data and numpy buffers is ever pickled. Rollouts cross as one packed buffer, by reference: the
+driver hands the future of a rollout to the learner and never holds its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+
+from omnirl.api.data import Rollout
+from omnirl.api.plugin import load_object
+from omnirl.runtime.transport import Ref, Worker, WorkerDiedError, WorkerRaisedError, close_worker, raised
+from omnirl.runtime.weights import PackedRollout, pack_rollout, unpack_rollout
+
+
+class _Host:
+    """The actor: one worker in a process of its own, made in its first call. Errors are returned as values, so
+    that their text and traceback arrive whole whatever their class."""
+
+    def __init__(self, factory: str, args: tuple[Any, ...]) -> None:
+        self.factory, self.args = factory, args
+        self.instance: Any = None
+
+    def call(self, method: str, returns: int, *args: Any) -> Any:
+        failed = next((argument for argument in args if isinstance(argument, WorkerRaisedError)), None)
+        if failed is not None:
+            return (failed,) * returns if returns > 1 else failed
+        try:
+            if self.instance is None:
+                self.instance = load_object(self.factory)(*self.args)
+            values = [unpack_rollout(a) if isinstance(a, PackedRollout) else a for a in args]
+            result = getattr(self.instance, method)(*values)
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raises is the driver's to judge
+            problem = raised(error)
+            return (problem,) * returns if returns > 1 else problem
+        if returns == 1:
+            return result
+        return tuple(pack_rollout(item) if isinstance(item, Rollout) else item for item in result)
+
+    def close(self) -> None:
+        close_worker(self.instance)
+        self.instance = None
+
+
+@dataclass(eq=False)
+class RayWorker:
+    """A handle on an actor."""
+
+    name: str
+    handle: Any
+
+
+class RayTransport:
+    """Workers on the cluster that this process is connected to."""
+
+    name = "ray"
+
+    def __init__(self) -> None:
+        self._workers: list[RayWorker] = []
+
+    def spawn(self, name: str, factory: str, *args: Any, gpus: int = 0) -> RayWorker:
+        """Make an actor on one CPU (and ``gpus``). It never restarts by itself: the driver is the supervisor."""
+        options = ray.remote(_Host).options(num_cpus=1, num_gpus=gpus, max_restarts=0, max_task_retries=0)
+        worker = RayWorker(name, options.remote(factory, args))
+        self._workers.append(worker)
+        return worker
+
+    def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[Ref, ...]:
+        """Call a method of the worker; arguments that are Refs are resolved in its process."""
+        assert isinstance(worker, RayWorker)
+        refs = worker.handle.call.options(num_returns=returns).remote(method, returns, *args)
+        return (refs,) if returns == 1 else tuple(refs)
+
+    def wait(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
+        """Those that are ready."""
+        pending: list[Any] = list(refs)
+        ready, rest = ray.wait(pending, num_returns=1, timeout=timeout, fetch_local=False)
+        if ready and rest:
+            more, _ = ray.wait(rest, num_returns=len(rest), timeout=0, fetch_local=False)
+            ready += more
+        return list(ready)
+
+    def get(self, ref: Ref) -> Any:
+        """The value."""
+        try:
+            value = ray.get(ref)  # type: ignore[call-overload]
+        except (RayActorError, GetTimeoutError) as error:
+            raise WorkerDiedError(_first_line(error)) from error
+        except RayTaskError as error:
+            raise WorkerRaisedError(_first_line(error), str(error)) from error
+        except RayError as error:
+            raise WorkerDiedError(_first_line(error)) from error
+        if isinstance(value, WorkerRaisedError):
+            raise value
+        return value
+
+    def kill(self, worker: Worker) -> None:
+        """End the actor at once."""
+        assert isinstance(worker, RayWorker)
+        if worker in self._workers:
+            self._workers.remove(worker)
+        ray.kill(worker.handle, no_restart=True)
+
+    def close(self) -> None:
+        """Ask every worker to close, then end them all."""
+        closing = [worker.handle.close.remote() for worker in self._workers]
+        if closing:
+            ray.wait(closing, num_returns=len(closing), timeout=3.0)
+        for worker in list(self._workers):
+            self.kill(worker)
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__

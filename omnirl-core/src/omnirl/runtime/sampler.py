@@ -1,0 +1,119 @@
+"""The sampler: collects rollouts of one environment with one policy. A plain class, run by any transport."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from omnirl.api.algorithm import PolicyContext
+from omnirl.api.data import Array, Rollout
+from omnirl.api.environment import EnvContext
+from omnirl.api.plugin import load_object
+from omnirl.loops.collection import collect_loop
+from omnirl.runtime.plan import WorkerPlan
+from omnirl.runtime.seeding import SamplerStreams
+from omnirl.runtime.weights import Weights, stamped
+
+
+@dataclass(frozen=True)
+class CollectReport:
+    """What the driver needs to know of a rollout. episodes: (return, length) of those that ended in it."""
+
+    sampler: int
+    incarnation: int
+    number: int
+    version: int
+    steps: int
+    seconds: float
+    episodes: tuple[tuple[float, int], ...]
+
+
+class EpisodeTotals:
+    """Returns and lengths of training episodes, which may span rollouts."""
+
+    def __init__(self, num_envs: int) -> None:
+        self.total = np.zeros(num_envs, np.float64)
+        self.length = np.zeros(num_envs, np.int64)
+
+    def add(self, rollout: Rollout) -> list[tuple[float, int]]:
+        """Add a rollout; return (return, length) of the episodes that ended in it, in order of time."""
+        ended = rollout.terminated | rollout.truncated
+        finished: list[tuple[float, int]] = []
+        start = np.zeros(len(self.total), np.int64)
+        for t, b in np.argwhere(ended):
+            span = rollout.reward[start[b] : t + 1, b]
+            finished.append(
+                (float(self.total[b] + span.sum(dtype=np.float64)), int(self.length[b] + t + 1 - start[b]))
+            )
+            self.total[b], self.length[b], start[b] = 0.0, 0, t + 1
+        steps = len(ended)
+        for b in range(len(self.total)):
+            self.total[b] += rollout.reward[start[b] :, b].sum(dtype=np.float64)
+            self.length[b] += steps - start[b]
+        return finished
+
+    def state_dict(self) -> dict[str, Array]:
+        """The episodes under way."""
+        return {"total": self.total.copy(), "length": self.length.copy()}
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """Restore."""
+        self.total = np.array(state["total"], np.float64)
+        self.length = np.array(state["length"], np.int64)
+
+
+class Sampler:
+    """One sampler; ``incarnation`` counts its restarts within the run."""
+
+    def __init__(self, plan: WorkerPlan, index: int, incarnation: int) -> None:
+        backend = plan.env_backend
+        self.index, self.incarnation = index, incarnation
+        context = PolicyContext("sampler", index, plan.num_samplers, plan.num_envs)
+        self.policy = load_object(plan.algorithm.policy)(plan.agent_config, plan.env_spec, context)
+        self.environment = backend.build_env(plan.env_config, EnvContext("sampler", index, plan.num_envs))
+        streams = SamplerStreams(plan.seeds.sampler, index, incarnation, plan.target_steps)
+        loop = backend.collection_loop or collect_loop
+        self.collector = loop(self.environment, self.policy, plan.flow.unroll_length, streams)
+        self.totals = EpisodeTotals(plan.num_envs)
+        self.version: int | None = None
+
+    def start(self) -> bool:
+        """Whether the environments can begin an episode from a seed, so that a run repeats exactly."""
+        return bool(self.environment.seedable)
+
+    def collect(self, weights: Weights, env_steps: int, epoch: int) -> tuple[CollectReport, Rollout]:
+        """Collect one rollout with ``weights``."""
+        began = time.perf_counter()
+        if weights.version != self.version:
+            self.policy.set_weights(weights.packed.arrays())
+            self.version = weights.version
+        rollout = stamped(
+            self.collector.collect(weights.version, env_steps),
+            sampler=self.index,
+            incarnation=self.incarnation,
+            epoch=epoch,
+        )
+        episodes = tuple(self.totals.add(rollout))
+        seconds = time.perf_counter() - began
+        report = CollectReport(
+            self.index, self.incarnation, rollout.number, rollout.version, rollout.steps, seconds, episodes
+        )
+        return report, rollout
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on exactly."""
+        return {"collector": dict(self.collector.state_dict()), "totals": self.totals.state_dict()}
+
+    def restore(self, state: Mapping[str, Any]) -> bool:
+        """Restore; False where the environments did not repeat exactly."""
+        exact = self.collector.load_state_dict(state["collector"])
+        self.totals.load_state_dict(state["totals"])
+        return bool(exact)
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.environment.close()

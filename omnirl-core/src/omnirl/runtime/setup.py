@@ -1,0 +1,112 @@
+"""From a resolved configuration to the plan that workers are built from: every ``auto`` is decided here, once."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from dataclasses import replace
+from importlib import metadata
+from typing import Any
+
+from omnirl.api.algorithm import DataFlow, FlowContext
+from omnirl.api.errors import ConfigError
+from omnirl.api.plugin import load_object
+from omnirl.api.specs import EnvSpec
+from omnirl.config.resolve import ResolvedConfig
+from omnirl.runtime.pacing import StopTarget
+from omnirl.runtime.plan import Seeds, WorkerPlan
+
+DISTRIBUTIONS = ("omnirl-core", "omnirl-algos", "omnirl-gymnasium", "numpy", "torch", "gymnasium", "ray")
+
+
+def cores() -> int:
+    """The CPU cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def decide(config: ResolvedConfig) -> ResolvedConfig:
+    """The configuration with every ``auto`` replaced, as it is written into run_config.yaml."""
+    runner, device = config.runner, config.device
+    samplers = runner.num_samplers
+    if samplers == "auto":
+        samplers = max(1, cores() - 1)
+    threads = device.threads
+    if threads == "auto":
+        threads = max(1, cores() - int(samplers))
+    learner = device.learner
+    if learner == "auto":
+        learner = "cpu"
+    changes: dict[str, Any] = {
+        "runner": {"num_samplers": samplers},
+        "device": {"learner": learner, "threads": threads},
+    }
+    return config.replace(changes)
+
+
+def env_spec_of(config: ResolvedConfig) -> EnvSpec:
+    """Ask the backend what the environment looks like; this imports its simulator."""
+    spec: EnvSpec = load_object(config.backend.backend).get_env_spec(config.env)
+    return spec
+
+
+def flow_of(config: ResolvedConfig) -> DataFlow:
+    """The algorithm's four numbers, with the runner's ``max_lead`` where it is set."""
+    runner = config.runner
+    context = FlowContext(runner.num_envs_per_sampler, int(runner.num_samplers))
+    flow: DataFlow = load_object(config.algorithm.data_flow)(config.agent, context)
+    return flow if runner.max_lead is None else replace(flow, max_lead=runner.max_lead)
+
+
+def plan_of(config: ResolvedConfig, env_spec: EnvSpec) -> tuple[WorkerPlan, StopTarget]:
+    """The plan of a decided configuration, and where its run stops. Raises ConfigError."""
+    runner = config.runner
+    flow = flow_of(config)
+    rollout_steps = flow.unroll_length * runner.num_envs_per_sampler
+    target = StopTarget.of(flow, rollout_steps, runner.max_updates, runner.max_steps)
+    if target.updates < 1:
+        least = flow.warmup_steps + max(flow.steps_per_update, rollout_steps)
+        text = f"{runner.max_steps} steps allow no update; at least {least} are needed"
+        raise ConfigError(config.line(("runner", "max_steps"), text))
+    plan = WorkerPlan(
+        algorithm=config.algorithm,
+        agent=config.agent.model_dump(mode="json"),
+        backend=config.backend,
+        env=config.env.model_dump(mode="json"),
+        env_spec=env_spec,
+        flow=flow,
+        num_envs=runner.num_envs_per_sampler,
+        num_samplers=int(runner.num_samplers),
+        num_evaluators=runner.num_evaluators,
+        episodes=runner.num_episodes,
+        seeds=Seeds(config.seed.learner, config.seed.sampler, config.seed.evaluator),
+        target_updates=target.updates,
+        target_steps=target.steps,
+        device=config.device.learner,
+        threads=int(config.device.threads),
+    )
+    return plan, target
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the installed distributions that decide a run's numbers; imports none of them."""
+    found = {"python": platform.python_version()}
+    for name in DISTRIBUTIONS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def run_name(config: ResolvedConfig) -> str:
+    """The default folder's name: the preset, or algorithm and environment; and the seed."""
+    sources = (origin.source for origin in config.tree.origins.values())
+    preset = next((source[7:] for source in sources if source.startswith("preset ")), None)
+    name = preset or f"{config.algorithm.name}-{environment_name(config)}"
+    return f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}-seed{config.seed.learner}"
+
+
+def environment_name(config: ResolvedConfig) -> str:
+    """The environment's id, or the backend's name where it has none."""
+    return str(getattr(config.env, "id", "") or config.backend.name)

@@ -1,0 +1,46 @@
+"""Ctrl-C and SIGTERM: the first one only raises a flag, so that the loop can finish its update and save.
+
+Handlers are set after ``ray.init``, which sets its own. A second signal raises KeyboardInterrupt at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+
+@dataclass
+class StopRequest:
+    """``signal`` is the number of the signal that asked the run to stop, 0 while none did."""
+
+    signal: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        """130 for Ctrl-C, 143 for SIGTERM."""
+        return 128 + self.signal
+
+
+@contextmanager
+def stop_requests() -> Iterator[StopRequest]:
+    """Catch SIGINT and SIGTERM for the length of the block (where this is the main thread)."""
+    request = StopRequest()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if request.signal:
+            raise KeyboardInterrupt
+        request.signal = number
+
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
