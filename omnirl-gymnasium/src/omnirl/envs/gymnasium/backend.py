@@ -43,12 +43,16 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
 
 
 def build_env(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvironment:
-    """``context.num_envs`` environments, stepped together; only evaluators' render. Raises ConfigError."""
-    render_mode = config.render_mode if context.role == "evaluator" else None
+    """``context.num_envs`` environments, stepped together. Raises ConfigError.
+
+    Only evaluators render, and only the first of their environments opens a window.
+    """
+    evaluates = context.role == "evaluator"
     envs: list[gymnasium.Env[Any, Any]] = []
     try:
-        for _ in range(context.num_envs):
-            envs.append(make(config, render_mode))
+        for index in range(context.num_envs):
+            renders = evaluates and (index == 0 or config.render_mode != "human")
+            envs.append(make(config, config.render_mode if renders else None))
         return InProcessEnvironment(envs)
     except UnsupportedSpaceError as error:
         close_all(envs)

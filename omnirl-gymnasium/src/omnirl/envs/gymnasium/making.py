@@ -21,7 +21,7 @@ from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.vector import OneRow
 
 _PROVIDERS = {"ALE": ("ale_py", None, "atari"), "MinAtar": ("minatar.gym", "register_envs", "minatar")}
-"""Namespaces of ids that an extra brings: module, its function that registers (None: importing does), extra."""
+"""Namespaces that an extra brings: module, its function that registers (None: the import does), extra."""
 _EXTRAS = {"gymnasium.envs.box2d": "box2d", "gymnasium.envs.mujoco": "mujoco"}
 """Gymnasium's own families that need more: package of the entry point, extra."""
 

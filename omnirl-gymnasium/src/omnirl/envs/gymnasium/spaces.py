@@ -75,13 +75,23 @@ def action_codec(space: spaces.Space[Any]) -> tuple[ActionSpec, Decode]:
 
 
 def _vector(shape: tuple[int, ...]) -> tuple[ArraySpec, Encode]:
+    flat, ndarray = len(shape) == 1, np.ndarray
+
     def encode(observation: Any, row: Array) -> None:
-        values = np.asarray(observation)
-        if values.shape != shape:  # assignment alone would broadcast a wrong shape silently
-            raise ValueError(f"an observation has the shape {values.shape}, its space says {shape}")
-        row[:] = values if values.ndim == 1 else values.reshape(-1)
+        # Called for every step of every sub-environment: the usual case makes no further call.
+        if type(observation) is not ndarray or observation.shape != shape:
+            observation = _of_shape(observation, shape)
+        row[:] = observation if flat else observation.reshape(-1)
 
     return ArraySpec((int(np.prod(shape)),)), encode
+
+
+def _of_shape(observation: Any, shape: tuple[int, ...]) -> Array:
+    """The observation as an array; assigning one of a wrong shape would broadcast it silently."""
+    values = np.asarray(observation)
+    if values.shape != shape:
+        raise ValueError(f"an observation has the shape {values.shape}, its space says {shape}")
+    return values
 
 
 def _one_hot(nvec: Array, start: Array) -> tuple[ArraySpec, Encode]:
@@ -114,18 +124,21 @@ def _image(space: spaces.Box) -> tuple[ArraySpec, Encode]:
         first, last = shape[0] <= 4, shape[2] <= 4
         if first == last:
             raise UnsupportedSpaceError(
-                f"the observation space {_short(space)} looks like an image, but it is unclear which axis holds "
-                "the channels: the first or the last must have at most 4 entries, and not both"
+                f"the observation space {_short(space)} looks like an image, but it is unclear which axis "
+                "holds the channels: the first or the last must have at most 4 entries, and not both"
             )
         channels_last, target = last, (shape[2], shape[0], shape[1]) if last else shape
 
     def encode(observation: Any, row: Array) -> None:
-        values = np.asarray(observation)
-        if values.shape != shape:
-            raise ValueError(f"an observation has the shape {values.shape}, its space says {shape}")
+        values = _of_shape(observation, shape)
         row[...] = values.transpose(2, 0, 1) if channels_last else values
 
     return ArraySpec(target, "uint8", layout="image"), encode
+
+
+def _from_start(start: int) -> Decode:
+    # Iterating over an array of int64 gives what Discrete.sample gives.
+    return (lambda actions: actions + start) if start else (lambda actions: actions)
 
 
 def _shifted(start: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Decode:

@@ -51,10 +51,15 @@ class InProcessEnvironment:
     def step(self, action: Array) -> Step:
         """Step all with ``action`` [B, *act]. An exception of an environment is passed on as it is."""
         encode, reward, terminated, truncated = self._encode, self._reward, self._terminated, self._truncated
+        terminated.fill(False)
+        truncated.fill(False)
         for (index, step, row), own in zip(self._columns, self._decode(action), strict=True):
-            observation, value, terminated[index], truncated[index], _ = step(own)
+            observation, value, ended, cut, _ = step(own)
             encode(observation, row)
             reward[index] = value if isinstance(value, float) else _scalar(value)
+            # Most steps end nothing; writing two entries of an array costs more than asking.
+            if ended or cut:
+                terminated[index], truncated[index] = ended, cut
         return self._step
 
     def close(self) -> None:
