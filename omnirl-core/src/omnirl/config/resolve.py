@@ -14,7 +14,7 @@ from omnirl.config import models
 from omnirl.config.files import Origin, Tree, from_mapping, merge
 from omnirl.config.messages import Mistake, explain, located, shown
 from omnirl.config.positions import Positions
-from omnirl.config.schema import (
+from omnirl.config.sections import (
     RUNNER_SECTIONS,
     SECTIONS,
     DeviceConfig,
@@ -25,6 +25,7 @@ from omnirl.config.schema import (
 from omnirl.config.unknown_keys import section_models, unknown_key, unknown_section
 from omnirl.config.yaml_text import Path
 from omnirl.plugins import Registry
+from omnirl.plugins.sources import one_line
 
 
 @dataclass(frozen=True)
@@ -181,8 +182,7 @@ class _Resolution:
         try:
             model = load_object(spec.config)
         except Exception as error:
-            text = f"{owner}: its configuration model cannot be loaded: {type(error).__name__}: {error}"
-            self.plugin_lines.append(" ".join(text.split()))
+            self.plugin_lines.append(f"{owner}: its configuration model cannot be loaded: {one_line(error)}")
             return None
         if not (isinstance(model, type) and issubclass(model, BaseModel)):
             self.plugin_lines.append(f"{owner}: {spec.config} is no pydantic model")
@@ -206,8 +206,9 @@ class _Resolution:
         except ConfigError as error:
             found = [located((section,), (), line, model, data) for line in error.lines]
         except Exception as error:
-            text = f"{self._owner(section)}: its configuration model raised {type(error).__name__}: {error}"
-            self.plugin_lines.append(" ".join(text.split()))
+            self.plugin_lines.append(
+                f"{self._owner(section)}: its configuration model raised {one_line(error)}"
+            )
             return None
         for mistake in found:
             self.mistakes.append(self._with_hint(section, mistake) if mistake.unknown_key else mistake)

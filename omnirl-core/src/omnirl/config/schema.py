@@ -1,172 +1,114 @@
-"""The models of the runner's own sections. ``env`` belongs to the backend, ``modules`` to the algorithm."""
+"""The JSON schema (draft 2020-12) of a configuration file, for editors that complete and check YAML.
+
+No key is required at the top: a file may be one of two, or lie over a preset.
+"""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 
-from omnirl.api.config import Config, Flag, NonNegative, NonNegativeInt, PositiveInt
+from omnirl.api.errors import PluginError
+from omnirl.api.plugin import AlgorithmSpec, EnvBackendSpec, load_object
+from omnirl.config.sections import RUNNER_SECTIONS, DeviceConfig, RayConfig, RunnerConfig, SeedConfig
+from omnirl.plugins import Registry
+from omnirl.plugins.sources import one_line
 
-Auto: TypeAlias = Literal["auto"]
+__all__ = ["DeviceConfig", "RayConfig", "RunnerConfig", "SeedConfig", "json_schema"]
 
-_ADDRESS = re.compile(r"(?:[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
-RAY_STORE_MINIMUM = 75 * 1024 * 1024
-"""The smallest object store, in bytes, that Ray accepts."""
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_LIMITS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+_ARRAY_LIMITS = {"minLength": "minItems", "maxLength": "maxItems"}
+_MAPS = ("properties", "$defs", "patternProperties")
 
 
-class RunnerConfig(Config):
-    """How the run is laid out, when it stops and what it keeps."""
+def json_schema(
+    registry: Registry, algorithm: AlgorithmSpec | None = None, backend: EnvBackendSpec | None = None
+) -> dict[str, Any]:
+    """The schema of a whole file. Without an algorithm or backend, ``modules`` or ``env`` take any key.
 
-    ckpt_dir: str | None = Field(
-        default=None,
-        min_length=1,
-        description="folder of the run's files; unset: runs/<preset or algorithm-environment>-seed<seed>",
+    Raises PluginError where a plugin's model does not load.
+    """
+    wanted: dict[str, type[BaseModel]] = dict(RUNNER_SECTIONS)
+    if algorithm is not None:
+        wanted["modules"] = _loaded(algorithm)
+    if backend is not None:
+        wanted["env"] = _loaded(backend)
+    references, shared = models_json_schema(
+        [(model, "validation") for model in wanted.values()], ref_template="#/$defs/{model}"
     )
-    eval_model: str | None = Field(
-        default=None,
-        min_length=1,
-        description="model that test evaluates, such as agent_100; unset: the last",
-    )
-
-    num_learners: PositiveInt = Field(default=1, description="number of learner processes")
-    num_samplers: Auto | PositiveInt = Field(
-        default="auto", description="number of sampler processes; auto: CPU cores - 1, at least 1"
-    )
-    num_evaluators: NonNegativeInt = Field(
-        default=1, description="number of evaluator processes; 0: no evaluation during training"
-    )
-    num_episodes: PositiveInt = Field(default=10, description="episodes of one evaluation per evaluator")
-    num_envs_per_sampler: PositiveInt = Field(
-        default=8, description="environments that one sampler steps together"
-    )
-
-    max_updates: PositiveInt | None = Field(
-        default=None, description="updates after which training stops; unset: only max_steps counts"
-    )
-    max_steps: PositiveInt | None = Field(
-        default=None,
-        description="environment steps after which training stops; unset: only max_updates counts",
-    )
-    max_lead: NonNegativeInt | None = Field(
-        default=None,
-        description="updates that collection may run ahead of learning; 0: lock-step; unset: the algorithm's",
-    )
-
-    eval_interval: NonNegativeInt = Field(
-        default=0, description="updates between evaluations; 0: only after the last update"
-    )
-    log_interval: NonNegative = Field(
-        default=10.0, description="seconds between rows of the log; 0: one per update"
-    )
-    log_name: str = Field(
-        default="log", min_length=1, description="name of the log: log is written to log.csv"
-    )
-
-    save_interval: NonNegative = Field(default=60.0, description="seconds between checkpoints")
-    save_memory: Flag = Field(
-        default=False,
-        description="whether a checkpoint holds the replay memory (in lock-step it always does)",
-    )
-    keep_last: NonNegativeInt = Field(default=5, description="number of agent files kept; 0: all")
-    load_checkpoint: bool | None = Field(
-        default=None,
-        description="true: resume the run in ckpt_dir if there is one; false: never; unset: as --resume says",
-    )
-
-    @field_validator("log_name")
-    @classmethod
-    def _plain_name(cls, value: str) -> str:
-        if os.path.basename(value) != value or value in (".", ".."):
-            raise ValueError(f"must be a file name without a folder, not {value!r}")
-        return value
+    definitions = shared.get("$defs", {})
+    sections: dict[str, Any] = {name: references[model, "validation"] for name, model in wanted.items()}
+    sections["seed"] = {"anyOf": [{"type": "integer", "minimum": 0}, sections["seed"]]}
+    sections["agent"] = _section({"module": _module(registry.algorithms(), "the algorithm")})
+    sections.setdefault("modules", {"type": "object"})
+    module = _module(registry.env_backends(), "the environment backend")
+    sections["env"] = _with_module(sections.get("env"), definitions, module)
+    sections["versions"] = {
+        "type": "object",
+        "description": "versions that wrote the file; ignored on reading",
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "OmniRL configuration",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {name: _corrected(schema) for name, schema in sections.items()},
+        "$defs": {name: _corrected(schema) for name, schema in definitions.items()},
+    }
 
 
-class DeviceConfig(Config):
-    """Where the learner computes."""
-
-    learner: Literal["auto", "cpu", "cuda", "gpu"] = Field(
-        default="auto", description="device of the learner: cuda, cpu, or auto (cuda where there is one)"
-    )
-    threads: Auto | PositiveInt = Field(
-        default="auto", description="CPU threads of the learner's computations; auto: measured at the start"
-    )
-
-    @field_validator("learner")
-    @classmethod
-    def _gpu_is_cuda(cls, value: str) -> str:
-        return "cuda" if value == "gpu" else value
+def _loaded(spec: AlgorithmSpec | EnvBackendSpec) -> type[BaseModel]:
+    try:
+        model: type[BaseModel] = load_object(spec.config)
+    except Exception as error:
+        raise PluginError(
+            f"{spec.name}: its configuration model cannot be loaded: {one_line(error)}"
+        ) from error
+    return model
 
 
-class SeedConfig(Config):
-    """One number for everything, or one per role."""
-
-    learner: NonNegativeInt = Field(
-        default=0, description="seed of the networks and of what the learner draws"
-    )
-    sampler: NonNegativeInt = Field(default=0, description="seed of exploration and of training environments")
-    evaluator: NonNegativeInt = Field(default=0, description="seed of the environments of evaluations")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_number(cls, value: Any) -> Any:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return {"learner": value, "sampler": value, "evaluator": value}
-        return value
-
-    def plain(self) -> int | Mapping[str, int]:
-        """One number where all are equal, else the mapping."""
-        if self.learner == self.sampler == self.evaluator:
-            return self.learner
-        return {"learner": self.learner, "sampler": self.sampler, "evaluator": self.evaluator}
+def _section(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "properties": dict(properties)}
 
 
-class RayConfig(Config):
-    """The cluster that the workers run on."""
-
-    address: str = Field(
-        default="local",
-        description="local: a cluster of this machine for this run; auto or host:port: join a running one",
-    )
-    num_cpus: PositiveInt | None = Field(
-        default=None, description="logical CPUs of the local cluster; unset: as many as the workers need"
-    )
-    object_store_memory: PositiveInt | None = Field(
-        default=None, description="bytes of the local cluster's object store; unset: Ray decides"
-    )
-
-    @field_validator("address")
-    @classmethod
-    def _known_form(cls, value: str) -> str:
-        match = _ADDRESS.fullmatch(value)
-        if value not in ("local", "auto") and not (match and 0 < int(match[1]) < 65536):
-            raise ValueError(f"must be local, auto or host:port, not {value!r}")
-        return value
-
-    @field_validator("object_store_memory")
-    @classmethod
-    def _enough(cls, value: int | None) -> int | None:
-        if value is not None and value < RAY_STORE_MINIMUM:
-            raise ValueError(f"must be at least {RAY_STORE_MINIMUM} (75 MiB, Ray's minimum), not {value}")
-        return value
+def _module(provided: Iterable[Any], what: str) -> dict[str, Any]:
+    """A plugin's name or alias, or a dotted path."""
+    names = [name for item in provided for name in (item.spec.name, *item.spec.aliases)]
+    dotted = {"type": "string", "pattern": r"^[A-Za-z_]\w*(\.\w+)+$"}
+    return {
+        "anyOf": [*([{"enum": names}] if names else []), dotted],
+        "description": f"{what}: an installed one's name, or the dotted path of a module",
+    }
 
 
-RUNNER_SECTIONS: dict[str, type[Config]] = {
-    "runner": RunnerConfig,
-    "device": DeviceConfig,
-    "seed": SeedConfig,
-    "ray": RayConfig,
-}
-"""The sections that are the runner's own, by their key in the file."""
+def _with_module(
+    reference: Mapping[str, Any] | None, definitions: Mapping[str, Any], module: Any
+) -> dict[str, Any]:
+    """The ``env`` section: the backend's own keys beside ``module``."""
+    if reference is None:
+        return {"type": "object", "properties": {"module": module}}
+    section = dict(definitions[str(reference["$ref"]).rpartition("/")[2]])
+    section["properties"] = {"module": module, **section.get("properties", {})}
+    return section
 
-SECTIONS = ("runner", "device", "seed", "env", "agent", "modules", "ray", "versions")
-"""The top-level keys of a file. ``versions`` is written into run_config.yaml and ignored on reading."""
 
-
-def auto_samplers() -> int:
-    """What ``num_samplers: auto`` means on this machine: the cores this process may use - 1, at least 1."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1)
+def _corrected(schema: Any) -> Any:
+    """Write limits as JSON schema has them: pydantic leaves some under the names of its own constraints."""
+    if isinstance(schema, list):
+        return [_corrected(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    names = {**_LIMITS, **(_ARRAY_LIMITS if schema.get("type") == "array" else {})}
+    corrected = {}
+    for key, value in schema.items():
+        if key in _MAPS:
+            corrected[key] = {name: _corrected(item) for name, item in value.items()}
+        elif key in ("default", "const", "enum", "examples"):
+            corrected[key] = value
+        else:
+            corrected[names.get(key, key)] = _corrected(value)
+    return corrected

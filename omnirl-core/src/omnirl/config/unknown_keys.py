@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from omnirl.api.plugin import AlgorithmSpec, EnvBackendSpec, load_object
 from omnirl.config import models
 from omnirl.config.messages import suggestion
-from omnirl.config.schema import RUNNER_SECTIONS, SECTIONS
+from omnirl.config.sections import RUNNER_SECTIONS, SECTIONS
 from omnirl.config.yaml_text import Path
 from omnirl.plugins import Registry
 

@@ -1,0 +1,118 @@
+"""Whether an algorithm and its network fit what the environment observes and does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from omnirl.api.plugin import AlgorithmSpec
+from omnirl.api.specs import (
+    ActionSpec,
+    ArraySpec,
+    ContinuousAction,
+    DictSpec,
+    DiscreteAction,
+    EnvSpec,
+    MultiDiscreteAction,
+    ObservationSpec,
+)
+from omnirl.config.messages import Mistake
+from omnirl.config.resolve import ResolvedConfig
+
+_ACTION_WORDS = {
+    "discrete": "discrete",
+    "multi_discrete": "multi-discrete",
+    "continuous": "continuous",
+    "bounded_continuous": "bounded continuous",
+}
+_NETWORK_LAYOUT = {"mlp": "vector", "cnn": "image"}
+"""What each kind of network takes."""
+
+
+def space_mistakes(config: ResolvedConfig, env_spec: EnvSpec) -> list[Mistake]:
+    """What does not fit; empty if all does."""
+    environment = env_spec.id or str(getattr(config.env, "id", "") or config.backend.name)
+    found = _action_mistakes(config, env_spec.action, environment)
+    observation = _observation_kind(env_spec.observation)
+    supported = config.algorithm.supports.observations
+    if observation not in supported:
+        text = f"{config.algorithm.name} takes {_words(supported)} observations; {environment} has "
+        text += _describe_observation(env_spec.observation)
+        others = _others(config, lambda spec: observation in spec.supports.observations)
+        return [*found, Mistake(("agent", "module"), text + others)]
+    return found + _network_mistakes(config, env_spec.observation, environment)
+
+
+def _action_mistakes(config: ResolvedConfig, action: ActionSpec, environment: str) -> list[Mistake]:
+    algorithm = config.algorithm
+    kinds = _action_kinds(action)
+    if kinds & set(algorithm.supports.actions):
+        return []
+    others = _others(config, lambda spec: bool(kinds & set(spec.supports.actions)))
+    if isinstance(action, ContinuousAction) and "bounded_continuous" in algorithm.supports.actions:
+        text = f"{algorithm.name} needs finite action bounds: {_first_infinite(action)}"
+    else:
+        needed = _words([_ACTION_WORDS[kind] for kind in algorithm.supports.actions])
+        text = f"{algorithm.name} needs {needed} actions; {environment} has {_describe_action(action)}"
+    return [Mistake(("agent", "module"), text + others)]
+
+
+def _network_mistakes(
+    config: ResolvedConfig, observation: ObservationSpec, environment: str
+) -> list[Mistake]:
+    kind = getattr(getattr(config.agent, "network", None), "kind", None)
+    needed = _NETWORK_LAYOUT.get(kind) if isinstance(kind, str) else None
+    if needed is None or not isinstance(observation, ArraySpec) or observation.layout == needed:
+        return []
+    fitting = next(
+        (name for name, layout in _NETWORK_LAYOUT.items() if layout == observation.layout), "another"
+    )
+    text = f"{kind} takes {needed} observations; {environment} has {_describe_observation(observation)}"
+    return [Mistake(("modules", "network", "kind"), f"{text} (use {fitting})")]
+
+
+def _others(config: ResolvedConfig, fits: Callable[[AlgorithmSpec], bool]) -> str:
+    """The installed algorithms that would fit, as a hint."""
+    specs = [item.spec for item in config.registry.algorithms()]
+    names = [spec.name for spec in specs if spec.name != config.algorithm.name and fits(spec)]
+    return f" (installed for it: {', '.join(names)})" if names else ""
+
+
+def _action_kinds(action: ActionSpec) -> set[str]:
+    if isinstance(action, DiscreteAction):
+        return {"discrete"}
+    if isinstance(action, MultiDiscreteAction):
+        return {"multi_discrete"}
+    return {"continuous", "bounded_continuous"} if action.bounded else {"continuous"}
+
+
+def _observation_kind(observation: ObservationSpec) -> str:
+    return "dict" if isinstance(observation, DictSpec) else observation.layout
+
+
+def _describe_action(action: ActionSpec) -> str:
+    if isinstance(action, DiscreteAction):
+        return f"{action.n} discrete actions"
+    if isinstance(action, MultiDiscreteAction):
+        return f"multi-discrete actions of {list(action.nvec)} values"
+    size = len(action.low)
+    low, high = min(action.low), max(action.high)
+    return f"continuous actions of {size} value{'s' if size != 1 else ''} in [{low:g}, {high:g}]"
+
+
+def _describe_observation(observation: ObservationSpec) -> str:
+    if isinstance(observation, DictSpec):
+        return f"dict observations ({', '.join(name for name, _ in observation.entries)})"
+    return f"{observation.layout} observations of shape {list(observation.shape)}"
+
+
+def _first_infinite(action: ContinuousAction) -> str:
+    for name, bounds in (("low", action.low), ("high", action.high)):
+        for index, bound in enumerate(bounds):
+            if not math.isfinite(bound):
+                return f"action_space.{name}[{index}] = {bound}"
+    raise AssertionError("called for bounded actions")
+
+
+def _words(kinds: Sequence[str]) -> str:
+    return " or ".join(kinds)
