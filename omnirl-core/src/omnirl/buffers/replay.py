@@ -69,7 +69,7 @@ class ReplayMemory:
         """
         if self._size < self._batch_size:
             raise RuntimeError(
-                f"the replay holds {self._size} transitions, a batch is {self._batch_size}: raise warmup_steps"
+                f"replay holds {self._size} transitions, a batch is {self._batch_size}: raise warmup_steps"
             )
         generator = np.random.default_rng([clock.seed, self._rank])
         index = generator.integers(0, self._size, self._batch_size)
@@ -117,8 +117,8 @@ class ReplayMemory:
     def _append(self, windows: Windows) -> None:
         """Write ``windows`` into the ring, over the oldest rows."""
         capacity, count = len(self._rows), len(windows.reward)
-        skipped = max(0, count - capacity)  # more than the whole ring: only the newest stay
-        begin = skipped
+        begin = max(0, count - capacity)  # rows that this same call would write over
+        self._position = (self._position + begin) % capacity
         while begin < count:
             run = min(count - begin, capacity - self._position)
             part = slice(begin, begin + run)
