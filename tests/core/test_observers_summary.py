@@ -67,9 +67,13 @@ def test_an_interrupted_run_goes_on_with_its_own_target():
     assert not any(line.startswith("result") for line in lines)
 
 
-def test_a_failed_run_says_why():
-    lines = summary_lines(replace(SUMMARY, status="failed", message="sampler 0 keeps failing"), RUN)
-    assert "why:    sampler 0 keeps failing" in lines
+def test_a_failed_run_leaves_the_reason_to_the_error_and_says_how_to_go_on():
+    summary = replace(SUMMARY, status="failed", message="sampler 0 keeps failing")
+    assert summary_lines(summary, RUN) == [
+        "failed; the files of the run are in runs/cartpole-ppo-seed0",
+        "go on with: omnirl resume runs/cartpole-ppo-seed0",
+    ]
+    assert summary_data(summary, RUN)["message"] == "sampler 0 keeps failing"
 
 
 def test_an_inexact_run_says_so():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from omnirl.cli.train import Json
+from omnirl.cli.options import Json
 
 if TYPE_CHECKING:
     from omnirl.api.plugin import AlgorithmSpec

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnirl.cli import sources
-from omnirl.cli.train import AgentConfig, Json, RunnerConfig, Sources
+from omnirl.cli.options import AgentConfig, Json, RunnerConfig, Sources
 
 if TYPE_CHECKING:
     from omnirl.config.resolve import ResolvedConfig
@@ -77,9 +77,9 @@ def validate(
     """Check a configuration: every mistake at once, each with its file, line and column."""
     config = _configure(arguments, runner_config, agent_config)
     if deep:
-        import omnirl.run
+        from omnirl.cli.deep import check_deep
 
-        omnirl.run.check(config)
+        check_deep(config)
     print(f"valid: {config.algorithm.name} with {config.backend.name}")
 
 
@@ -91,10 +91,9 @@ def schema(
     ] = None,
 ) -> None:
     """Print the JSON schema of configuration files, for editors."""
-    from omnirl.config.schema import json_schema
-
     import omnirl.plugins
     from omnirl.cli.lookup import named
+    from omnirl.config.schema import json_schema
 
     registry = omnirl.plugins.load()
     algorithm = None if algo is None else named(registry.algorithm, algo)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from omnirl.cli.train import Json
+from omnirl.cli.options import Json
 
 NAME, HELP = "envs", "The environment backends that are installed."
 app = typer.Typer(no_args_is_help=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnirl.cli.train import Json
+from omnirl.cli.options import Json
 
 if TYPE_CHECKING:
     from omnirl.plugins.report import PluginRow

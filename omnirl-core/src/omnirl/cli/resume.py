@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from omnirl.cli import sources
-from omnirl.cli.train import Json, Local, NoProgress, Quiet, build_console, end_with
+from omnirl.cli.options import Json, Local, NoProgress, Quiet
+from omnirl.cli.train import build_console, end_with
 
 HELP = """Go on with a run from its last checkpoint.
 
@@ -30,10 +31,11 @@ def resume(
     folder = sources.existing_run(run)
 
     import omnirl.run
+    from omnirl.runtime.run_dir import CONFIG_FILE
 
     # The folder may have been moved since the file was written.
     here = sources.option_tree([("RUN", "runner.ckpt_dir", str(folder))])
-    config = omnirl.run.configure(folder / sources.RUN_FILE, here, overrides=overrides)
+    config = omnirl.run.configure(folder / CONFIG_FILE, here, overrides=overrides)
     try:
         summary = omnirl.run.train(config, local=local, resume="must", observer_objects=[console])
     finally:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _OVERRIDE = re.compile(r"[\w.\-]+=")
 
-RUN_FILE = "run_config.yaml"
 RUNS = Path("runs")
 
 
@@ -71,10 +70,9 @@ def config_files(runner: Path | None, agent: Path | None) -> list[Path | Tree]:
 
 def run_folder(text: str) -> Path | None:
     """The folder of the run that ``text`` names, by its path or by its name in ``runs``, if there is one."""
-    for path in (Path(text), RUNS / text):
-        if (path / RUN_FILE).is_file():
-            return path
-    return None
+    from omnirl.runtime.run_dir import is_run
+
+    return next((path for path in (Path(text), RUNS / text) if is_run(path)), None)
 
 
 def existing_run(text: str) -> Path:
@@ -82,14 +80,15 @@ def existing_run(text: str) -> Path:
     from difflib import get_close_matches
 
     from omnirl.api.errors import NotFoundError
+    from omnirl.runtime.run_dir import CONFIG_FILE
 
     path = run_folder(text)
     if path is not None:
         return path
     if Path(text).is_dir():
-        raise NotFoundError(f"{text}: not the folder of a run (it has no {RUN_FILE})")
+        raise NotFoundError(f"{text}: not the folder of a run (it has no {CONFIG_FILE})")
     known = [
-        str(file.parent) for folder in {Path(text).parent, RUNS} for file in folder.glob(f"*/{RUN_FILE}")
+        str(file.parent) for folder in {Path(text).parent, RUNS} for file in folder.glob(f"*/{CONFIG_FILE}")
     ]
     near = get_close_matches(text, known, n=1, cutoff=0.5) or get_close_matches(
         Path(text).name, [Path(name).name for name in known], n=1, cutoff=0.5

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from omnirl.cli import sources
-from omnirl.cli.train import AgentConfig, Json, Local, RunnerConfig, Sources
+from omnirl.cli.options import AgentConfig, Json, Local, RunnerConfig, Sources
 
 if TYPE_CHECKING:
-    from omnirl.run import Evaluation
+    from omnirl.runtime.evaluate import Evaluation
 
 HELP = """Evaluate a saved agent with its deterministic policy.
 
@@ -39,7 +40,7 @@ def evaluate_agent(
     """Hand over to :func:`omnirl.run.evaluate` and print what it reports."""
     named, overrides = sources.split(arguments)
     files = sources.config_files(runner_config, agent_config)
-    folder = sources.run_folder(named[0]) if len(named) == 1 and not files else None
+    folder = _run(named[0]) if len(named) == 1 and not files else None
 
     import omnirl.run
 
@@ -54,6 +55,11 @@ def evaluate_agent(
     print(json.dumps(as_data(evaluation)) if as_json else as_line(evaluation))
     if min_return is not None:
         check_return(evaluation.metrics, min_return)
+
+
+def _run(source: str) -> Path | None:
+    """The run's folder that ``source`` names; None where it is a preset or a file."""
+    return sources.existing_run(source) if Path(source).is_dir() else sources.run_folder(source)
 
 
 def check_return(metrics: Mapping[str, float], least: float) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from omnirl.cli import sources
+from omnirl.cli.options import AgentConfig, Json, Local, NoProgress, Quiet, RunnerConfig, Sources
 from omnirl.cli.outcome import BUG, INTERRUPTED, TERMINATED
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ HELP = """Train an agent from a preset, from YAML files, or from options alone.
 
 SOURCE is a preset's name or a file; what comes later wins. KEY=VALUE sets one key by its dotted path, such as
 modules.learner.lr=3e-4. An unfinished run of the same configuration goes on where it stopped."""
+
+
+USUAL_BACKEND = "gymnasium"
 
 
 class Device(str, Enum):
@@ -36,22 +39,6 @@ class Resume(str, Enum):
     auto = "auto"
     never = "never"
     must = "must"
-
-
-Sources = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="SOURCE|KEY=VALUE", help="presets, files and settings"),
-]
-RunnerConfig = Annotated[
-    Path | None, typer.Option("--runner-config", metavar="FILE", help="a file with runner, device, seed, env")
-]
-AgentConfig = Annotated[
-    Path | None, typer.Option("--agent-config", metavar="FILE", help="a file with agent and modules")
-]
-Local = Annotated[bool, typer.Option("--local", help="everything in this process, without Ray")]
-Json = Annotated[bool, typer.Option("--json", help="JSON on standard output")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="say nothing but errors")]
-NoProgress = Annotated[bool, typer.Option("--no-progress", help="no progress between start and result")]
 
 
 def train(
@@ -102,6 +89,8 @@ def train(
         raise typer.BadParameter("--local runs without Ray, so it excludes --address")
     named, overrides = sources.split(arguments)
     console = build_console(as_json=as_json, quiet=quiet, no_progress=no_progress)
+    # --algo and --env need no file; one that names another backend comes later and wins.
+    usual = sources.option_tree([("--env", "env.module", None if env is None else USUAL_BACKEND)])
     options = sources.option_tree(
         [
             ("--algo", "agent.module", algo),
@@ -113,18 +102,19 @@ def train(
             ("--samplers", "runner.num_samplers", _samplers(samplers)),
             ("--device", "device.learner", device and device.value),
             ("--address", "ray.address", address),
-            ("--resume", "runner.load_checkpoint", None if resume is None else resume is not Resume.never),
+            ("--resume", "runner.load_checkpoint", True if resume is Resume.auto else None),
         ]
     )
 
     import omnirl.run
 
     files = sources.config_files(runner_config, agent_config)
-    config = omnirl.run.configure(*named, *files, options, overrides=overrides)
+    config = omnirl.run.configure(usual, *named, *files, options, overrides=overrides)
     if dry_run:
+        from omnirl.cli.deep import check_deep
         from omnirl.config.files import dump
 
-        print(dump(config.plain()), end="")
+        print(dump(check_deep(config).plain()), end="")
         return
     try:
         summary = omnirl.run.train(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from importlib import metadata
 
-from omnirl.cli.train import Json
+from omnirl.cli.options import Json
 
 HELP = "Show the versions of OmniRL and of what it runs on."
 DISTRIBUTIONS = ("omnirl-core", "omnirl-algos", "omnirl-gymnasium", "ray", "torch", "gymnasium", "numpy")

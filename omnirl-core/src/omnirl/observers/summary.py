@@ -13,6 +13,11 @@ from omnirl.observers.curve import CURVE_FILE, HINT, is_available
 
 def summary_lines(summary: RunSummary, run: RunInfo | None) -> list[str]:
     """The lines shown to a person. ``run`` is what the run started with, where that is known."""
+    if summary.status == "failed":  # why is told by whoever gets the error
+        return [
+            f"failed; the files of the run are in {summary.run_dir}",
+            f"go on with: {commands(summary, run)['resume']}",
+        ]
     duration = f"{summary.seconds:.1f} s" if summary.seconds < 120 else clock(summary.seconds)
     first = (
         f"{summary.updates:,} updates, {summary.env_steps:,} env steps in {duration}"
@@ -20,7 +25,7 @@ def summary_lines(summary: RunSummary, run: RunInfo | None) -> list[str]:
     )
     rows = [(summary.status, first)]
     if summary.message:
-        rows.append(("why" if summary.status == "failed" else "note", summary.message))
+        rows.append(("note", summary.message))
     if summary.evaluation:
         rows.append(("result", evaluation_text(summary.evaluation)))
     if not summary.exact:

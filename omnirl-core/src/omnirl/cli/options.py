@@ -1,0 +1,22 @@
+"""The arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Sources = Annotated[
+    list[str] | None, typer.Argument(metavar="SOURCE|KEY=VALUE", help="presets, files and settings")
+]
+RunnerConfig = Annotated[
+    Path | None, typer.Option("--runner-config", metavar="FILE", help="a file with runner, device, seed, env")
+]
+AgentConfig = Annotated[
+    Path | None, typer.Option("--agent-config", metavar="FILE", help="a file with agent and modules")
+]
+Local = Annotated[bool, typer.Option("--local", help="everything in this process, without Ray")]
+Json = Annotated[bool, typer.Option("--json", help="JSON on standard output")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="say nothing but errors")]
+NoProgress = Annotated[bool, typer.Option("--no-progress", help="no progress between start and result")]
