@@ -33,12 +33,28 @@ ALGORITHMS = (
             *_HEALTH,
         ),
     ),
+    AlgorithmSpec(
+        name="dqn",
+        summary="Deep Q-network: off-policy, one network of action values",
+        family="value",
+        supports=Supports(actions=("discrete",), observations=("vector", "image")),
+        config="omnirl.algorithms.dqn.config:Config",
+        data_flow="omnirl.algorithms.dqn.config:data_flow",
+        policy="omnirl.algorithms.dqn.policy:Policy",
+        memory="omnirl.algorithms.dqn.memory:Memory",
+        learner="omnirl.algorithms.dqn.learner:Learner",
+        agent_file=_AGENT_FILE,
+        metric_names=("loss", "q_value", "td_error", "epsilon", *_HEALTH),
+    ),
 )
 
-PRESETS = (
-    PresetSpec(
-        "cartpole-ppo", "CartPole-v1 with PPO: 500 within 100,000 steps", "omnirl.presets:cartpole-ppo.yaml"
-    ),
+PRESETS = tuple(
+    PresetSpec(name, summary, f"omnirl.presets:{name}.yaml")
+    for name, summary in (
+        ("cartpole-ppo", "CartPole-v1 with PPO: 500 within 100,000 steps"),
+        ("cartpole-dqn", "CartPole-v1 with DQN: above 475 within 100,000 steps"),
+        ("pendulum-ppo", "Pendulum-v1 with PPO: above -200 within 300,000 steps"),
+    )
 )
 
 

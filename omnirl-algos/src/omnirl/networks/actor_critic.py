@@ -18,10 +18,10 @@ from omnirl.networks.mlp import MLP
 class ActorCritic(nn.Module):
     """observations -> policy outputs [N, O] and values [N].
 
-    For vectors two separate towers; for images one trunk under two linear heads, as the Atari references have it.
-    Orthogonal initialisation with gain sqrt(2) in hidden layers, 0.01 in the policy's head, 1 in the value's (Huang
-    et al. 2022). The parameters under ``policy.`` and ``log_std`` [A] (only where ``log_std_init`` is given) are all
-    that acting needs.
+    For vectors two separate towers; for images one trunk under two linear heads, as the Atari references
+    have it. Orthogonal initialisation with gain sqrt(2) in hidden layers, 0.01 in the policy's head, 1 in
+    the value's (Huang et al. 2022). The parameters under ``policy.`` and ``log_std`` [A] (only where
+    ``log_std_init`` is given) are all that acting needs.
     """
 
     def __init__(

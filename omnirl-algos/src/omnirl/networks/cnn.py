@@ -34,16 +34,18 @@ class ImageFeatures(nn.Module):
         for out_channels, kernel, stride in _CONVOLUTIONS:
             if min(height, width) < kernel:
                 raise ConfigError(
-                    f"modules.network.kind: cnn needs images of at least 36 x 36 pixels, not {shape[1]} x {shape[2]}"
+                    "modules.network.kind: cnn needs images of at least 36 x 36 pixels, "
+                    f"not {shape[1]} x {shape[2]}"
                 )
-            convolutions.append(nn.utils.skip_init(nn.Conv2d, channels, out_channels, kernel, stride=stride))
+            convolution = nn.Conv2d(channels, out_channels, kernel, stride, device="meta")
+            convolutions.append(convolution.to_empty(device="cpu"))
             channels, height, width = (
                 out_channels,
                 (height - kernel) // stride + 1,
                 (width - kernel) // stride + 1,
             )
         self.convolutions = nn.ModuleList(convolutions)
-        self._pairs = tuple((layer.weight, layer.bias) for layer in convolutions)
+        self._pairs = tuple(_weight_and_bias(layer) for layer in convolutions)
         sizes = (channels * height * width, *hidden_sizes)
         self.hidden = MLP(sizes, activation, output_activation=True)
         self.output_size = sizes[-1]
@@ -68,6 +70,11 @@ class ImageFeatures(nn.Module):
         for weight, bias in self._pairs:
             uniform_fan_in_(weight, bias, rng)
         self.hidden.init_uniform(rng)
+
+
+def _weight_and_bias(layer: nn.Conv2d) -> tuple[Tensor, Tensor]:
+    assert layer.bias is not None
+    return layer.weight, layer.bias
 
 
 class ImageNetwork(nn.Module):

@@ -13,7 +13,8 @@ Activation = Literal["tanh", "relu"]
 
 
 class NetworkConfig(Config):
-    """Which network, and its size. ``kind: cnn`` changes the defaults of the other keys to those of Nature DQN."""
+    """Which network, and its size. ``kind: cnn`` changes the defaults of the other keys to those of Nature
+    DQN."""
 
     _cnn_defaults: ClassVar[Mapping[str, Any]] = {"hidden_sizes": (512,), "activation": "relu"}
 

@@ -20,7 +20,8 @@ def generator(seed: int) -> Generator:
 def orthogonal_(weight: Tensor, gain: float, rng: Generator) -> None:
     """Fill ``weight`` [out, ...] with rows or columns that are orthogonal, scaled by ``gain``.
 
-    Saxe et al. 2014 (arXiv:1312.6120); the gains for PPO are in Huang et al. 2022, "The 37 implementation details".
+    Saxe et al. 2014 (arXiv:1312.6120); the gains for PPO are in Huang et al. 2022, "The 37 implementation
+    details".
     """
     rows = weight.shape[0]
     columns = weight.numel() // rows
@@ -32,8 +33,8 @@ def orthogonal_(weight: Tensor, gain: float, rng: Generator) -> None:
 
 @torch.no_grad()
 def uniform_fan_in_(weight: Tensor, bias: Tensor, rng: Generator) -> None:
-    """Fill with U(-1/sqrt(fan_in), 1/sqrt(fan_in)): what torch.nn.Linear and Conv2d start from, and so the value
-    learners of Stable-Baselines3 and CleanRL."""
+    """Fill with U(-1/sqrt(fan_in), 1/sqrt(fan_in)): what torch.nn.Linear and Conv2d start from, and so the
+    value learners of Stable-Baselines3 and CleanRL."""
     bound = 1.0 / math.sqrt(weight.numel() / weight.shape[0])
     for tensor in (weight, bias):
         tensor.copy_(torch.rand(tensor.shape, generator=rng) * (2.0 * bound) - bound)

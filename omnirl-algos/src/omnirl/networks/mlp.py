@@ -6,6 +6,7 @@ Letters: N batch rows, D input size.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import torch
 from torch import Generator, Tensor, nn
@@ -18,11 +19,13 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh,
 
 
 class MLP(nn.Module):
-    """``linear, activation, ..., linear``: [N, D] -> [N, sizes[-1]]; parameters ``layers.<i>.weight|bias``."""
+    """``linear, activation, ..., linear``: [N, D] -> [N, sizes[-1]]; parameters
+    ``layers.<i>.weight|bias``."""
 
     def __init__(self, sizes: Sequence[int], activation: Activation, output_activation: bool = False) -> None:
         super().__init__()
-        layers = [nn.utils.skip_init(nn.Linear, d_in, d_out) for d_in, d_out in zip(sizes[:-1], sizes[1:])]
+        # On "meta" nothing is drawn from torch's global generator.
+        layers = [nn.Linear(*pair, device="meta").to_empty(device="cpu") for pair in pairwise(sizes)]
         self.layers = nn.ModuleList(layers)
         self._activation = ACTIVATIONS[activation]
         self._activated = len(layers) if output_activation else len(layers) - 1

@@ -6,6 +6,7 @@ Letters: B rows (environments), D input size.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from omnirl.networks.config import Activation
 
 
 class NumpyMLP:
-    """The same function as :class:`omnirl.networks.mlp.MLP`, equal to 1e-5, with hidden layers in reused arrays.
+    """The same function as :class:`omnirl.networks.mlp.MLP`, equal to 1e-5, with hidden layers in reused
+    arrays.
 
     ``prefix`` is what precedes ``layers.<i>.weight`` in the weights' names.
     """
@@ -34,14 +36,15 @@ class NumpyMLP:
     def set_weights(self, weights: Mapping[str, Array]) -> None:
         """Take a copy. Raises ValueError on a wrong shape."""
         layers = []
-        for i, (d_in, d_out) in enumerate(zip(self._sizes[:-1], self._sizes[1:])):
+        for i, (d_in, d_out) in enumerate(pairwise(self._sizes)):
             weight, bias = (
                 weights[f"{self._prefix}layers.{i}.weight"],
                 weights[f"{self._prefix}layers.{i}.bias"],
             )
             if weight.shape != (d_out, d_in) or bias.shape != (d_out,):
                 raise ValueError(
-                    f"{self._prefix}layers.{i}: shapes {weight.shape}, {bias.shape} do not fit ({d_out}, {d_in})"
+                    f"{self._prefix}layers.{i}: shapes {weight.shape} and {bias.shape} "
+                    f"do not fit {d_in} inputs and {d_out} outputs"
                 )
             layers.append((np.ascontiguousarray(weight.T, np.float32), np.array(bias, np.float32)))
         self._layers = layers

@@ -1,7 +1,7 @@
 """Proximal policy optimization (Schulman et al. 2017, arXiv:1707.06347), for discrete and continuous actions.
 
-``config`` (keys and pacing), ``policy`` (acting, numpy), ``memory`` (a queue), ``learner`` (the update, torch). The
-names below are loaded on first use, so that a sampler never imports the learner.
+``config`` (keys and pacing), ``policy`` (acting, numpy), ``memory`` (a queue), ``learner`` (the update,
+torch). The names below are loaded on first use, so that a sampler never imports the learner.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class LearnerConfig(api.Config):
     )
     vf_coef: NonNegative = Field(
         default=0.5,
-        description="weight of the value loss, which is 1/2 MSE (Stable-Baselines3 has no 1/2: use twice its)",
+        description="weight of the value loss, which is 1/2 MSE (Stable-Baselines3 has no 1/2: double its)",
     )
     ent_coef: Schedule = Field(default=Constant(value=0.0), description="weight of the entropy bonus")
     normalize_advantages: Flag = Field(
@@ -79,7 +79,7 @@ class PolicyConfig(api.Config):
 
     log_std_init: Number = Field(
         default=0.0,
-        description="initial log standard deviation of continuous actions, in half ranges of a bounded action",
+        description="initial log deviation of continuous actions, in half ranges of a bounded action",
     )
 
 

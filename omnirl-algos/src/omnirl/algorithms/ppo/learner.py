@@ -1,7 +1,8 @@
 """PPO's update: epochs of minibatches over the samples of one rollout per sampler.
 
-Schulman et al. 2017 (arXiv:1707.06347), with the details of Huang et al. 2022, "The 37 implementation details of
-proximal policy optimization". Nothing in the loop waits for the device: figures stay there until ``metrics()``.
+Schulman et al. 2017 (arXiv:1707.06347), with the details of Huang et al. 2022, "The 37 implementation
+details of proximal policy optimization". Nothing in the loop waits for the device: figures stay there until
+``metrics()``.
 
 Letters: N samples of an update, M of a minibatch.
 """
@@ -43,7 +44,8 @@ _FIGURES = ("policy_loss", "value_loss", "entropy", "grad_norm", "approx_kl", "c
 
 
 class Learner:
-    """One update learns from the tuple of rollouts that the memory hands out; see :mod:`omnirl.api.algorithm`."""
+    """One update learns from the tuple of rollouts that the memory hands out; see
+    :mod:`omnirl.api.algorithm`."""
 
     def __init__(self, config: Config, spec: EnvSpec, context: LearnerContext) -> None:
         torch.set_num_threads(context.threads)
@@ -52,7 +54,8 @@ class Learner:
         self._observation = network_observation(config.network, spec)
         if self._observation.layout == "image" and self.config.normalize_observations:
             raise ConfigError(
-                "modules.learner.normalize_observations: images are scaled in the network already (set it to false)"
+                "modules.learner.normalize_observations: images are scaled in the network already "
+                "(set it to false)"
             )
         self._action = spec.action
         self._head = make_head(spec.action, num_envs=1, rows=1)
@@ -125,19 +128,18 @@ class Learner:
             shuffled = [tensor.index_select(0, order) for tensor in samples.tensors()]
             if config.normalize_advantages:
                 shuffled[4] = losses.standardize_minibatches(shuffled[4], size)
-            minibatches = zip(*(tensor.split(size) for tensor in shuffled))
-            results = [step(*minibatch) for minibatch in minibatches]
+            minibatches = zip(*(torch.split(tensor, size) for tensor in shuffled))
+            results = [step(minibatch) for minibatch in minibatches]
             figures.extend(torch.stack(values) for values, _ in results)
             log_ratios = [log_ratio for _, log_ratio in results]
-            if config.target_kl is not None:
-                # The one wait for the device, once per epoch and only where it was asked for.
-                if losses.kl_estimates(torch.cat(log_ratios))[1].item() > config.target_kl:
-                    break
+            # The one wait for the device, once per epoch and only where it was asked for.
+            if config.target_kl is not None and float(_kl(log_ratios)) > config.target_kl:
+                break
 
         # Those of the last epoch say how far the update went from the policy that acted.
         moved = torch.cat(log_ratios)
         means = torch.stack(figures).mean(0)
-        kl = losses.kl_estimates(moved)[1]
+        kl = _kl(log_ratios)
         clipped = (moved.expm1().abs() > clip).float().mean()
         finite = torch.isfinite(means.sum()).float()
         # A non-finite minibatch spoils all that follow it, so the update is undone as a whole.
@@ -148,18 +150,15 @@ class Learner:
 
     def _step(
         self,
-        obs: Tensor,
-        action: Tensor,
-        old_log_prob: Tensor,
-        old_values: Tensor,
-        advantages: Tensor,
-        returns: Tensor,
+        minibatch: tuple[Tensor, ...],
         *,
         lr: float,
         clip: float,
         ent_coef: float,
     ) -> tuple[tuple[Tensor, Tensor, Tensor, Tensor], Tensor]:
-        """One gradient step on M samples: (policy loss, value loss, entropy, gradient norm) and log ratios [M]."""
+        """One gradient step on M samples: (policy loss, value loss, entropy, gradient norm) and log ratios
+        [M]."""
+        obs, action, old_log_prob, old_values, advantages, returns = minibatch
         outputs, values = self.network(obs)
         log_prob, entropy = self._distribution(outputs, action)
         log_ratio = log_prob - old_log_prob
@@ -218,6 +217,10 @@ class Learner:
         if self.returns is not None:
             self.returns.load_state_dict(state["returns"])
         self._metrics.load_state_dict(state["metrics"])
+
+
+def _kl(log_ratios: Sequence[Tensor]) -> Tensor:
+    return losses.kl_estimates(torch.cat(list(log_ratios)))[1]
 
 
 def _unchanged(rewards: Array) -> Array:

@@ -1,6 +1,7 @@
 """PPO's policy: a numpy forward pass, noise in blocks, log-probabilities once per rollout.
 
-Imports no torch, unless the observations are images. Letters: T steps, B environments; ``*obs``, ``*act`` the spec's shapes.
+Imports no torch, unless the observations are images. Letters: T steps, B environments; ``*obs``, ``*act``
+the spec's shapes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,22 @@
 """How an on-policy policy's network outputs become actions, in numpy. Imports no torch.
 
-Letters: B environments; n actions, P positions of a multi-discrete action; A size of a continuous one; O outputs.
+Letters: T steps, B environments; n actions, P positions of a multi-discrete action; A size of a continuous
+one; O outputs; N rows (any leading axes in one).
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from omnirl.algorithms.shared.distributions import NoiseBlock, categorical_log_prob, gaussian_log_prob
+from omnirl.algorithms.shared.distributions import (
+    NoiseBlock,
+    categorical_log_prob,
+    gaussian_log_prob,
+    gumbel,
+    normal,
+)
 from omnirl.api import ActionSample, ActionSpec, Array, ContinuousAction, DiscreteAction, MultiDiscreteAction
 
 _WIDEST = 1e6  # a wider box is a stand-in for no bounds; scaling to it would make every action huge
@@ -18,12 +27,12 @@ def action_scale(spec: ContinuousAction) -> tuple[Array, Array]:
 
     A dimension without (sensible) bounds is not scaled.
     """
-    low, high = spec.bounds()
-    with np.errstate(over="ignore", invalid="ignore"):
-        bounded = np.isfinite(low) & np.isfinite(high) & (high - low <= _WIDEST) & (high > low)
-        center = np.where(bounded, (high + low) / 2, 0.0).astype(np.float32)
-        half_range = np.where(bounded, (high - low) / 2, 1.0).astype(np.float32)
-    return center, half_range
+    low, high = (np.asarray(bound, np.float64) for bound in (spec.low, spec.high))
+    with np.errstate(invalid="ignore"):
+        bounded = (high > low) & (high - low <= _WIDEST)
+        center = np.where(bounded, (high + low) / 2, 0.0)
+        half_range = np.where(bounded, (high - low) / 2, 1.0)
+    return center.astype(np.float32), half_range.astype(np.float32)
 
 
 def num_outputs(spec: ActionSpec) -> int:
@@ -34,20 +43,23 @@ def num_outputs(spec: ActionSpec) -> int:
 
 
 class CategoricalHead:
-    """Logits [B, O] -> actions of one or several independent choices."""
+    """Logits [B, O] -> actions of one or several independent choices; noise is drawn ``rows`` steps at a
+    time."""
 
     def __init__(self, spec: DiscreteAction | MultiDiscreteAction, num_envs: int, rows: int) -> None:
         nvec = (spec.n,) if isinstance(spec, DiscreteAction) else spec.nvec
         self._single = isinstance(spec, DiscreteAction)
         self._edges = np.cumsum((0, *nvec)).tolist()
-        self._noise = NoiseBlock("gumbel", rows, (num_envs, sum(nvec)))
+        self._noise = NoiseBlock(gumbel, rows, (num_envs, sum(nvec)))
 
     def mode(self, outputs: Array) -> Array:
         """The most probable action: [B] or [B, P] int64; the first of equals."""
         if self._single:
-            return outputs.argmax(axis=1)
-        parts = zip(self._edges, self._edges[1:])
-        return np.stack([outputs[:, begin:end].argmax(axis=1) for begin, end in parts], axis=1)
+            action: Array = outputs.argmax(axis=1)
+            return action
+        return np.stack(
+            [outputs[:, begin:end].argmax(axis=1) for begin, end in pairwise(self._edges)], axis=1
+        )
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> ActionSample:
         """A sample and its logits, from which ``log_prob`` is computed once per rollout."""
@@ -57,11 +69,12 @@ class CategoricalHead:
         """log pi(action) [T, B]; outputs [T, B, O], action [T, B] or [T, B, P]."""
         if self._single:
             return categorical_log_prob(outputs, action)
-        parts = zip(self._edges, self._edges[1:])
-        return np.sum(
-            [categorical_log_prob(outputs[..., a:b], action[..., i]) for i, (a, b) in enumerate(parts)],
-            axis=0,
-        )
+        log_probs = [
+            categorical_log_prob(outputs[..., begin:end], action[..., i])
+            for i, (begin, end) in enumerate(pairwise(self._edges))
+        ]
+        total: Array = np.sum(log_probs, axis=0)
+        return total
 
     def network_action(self, action: Array) -> Array:
         """The action as the learner's network takes it: [N, P] int64."""
@@ -73,9 +86,9 @@ class GaussianHead:
 
     def __init__(self, spec: ContinuousAction, num_envs: int, rows: int) -> None:
         self.center, self.half_range = action_scale(spec)
-        self._noise = NoiseBlock("normal", rows, (num_envs, len(spec.low)))
-        self._log_std = np.zeros(len(spec.low), np.float32)
-        self._std = np.ones(len(spec.low), np.float32)
+        self._noise = NoiseBlock(normal, rows, (num_envs, len(spec.low)))
+        self._log_std: Array = np.zeros(len(spec.low), np.float32)
+        self._std: Array = np.ones(len(spec.low), np.float32)
 
     def set_log_std(self, log_std: Array) -> None:
         """Take a copy of [A]. ValueError on a wrong shape."""
@@ -98,11 +111,14 @@ class GaussianHead:
 
         It differs from the density in environment units by a constant, which no ratio sees.
         """
-        return gaussian_log_prob(outputs, self._log_std, (action - self.center) / self.half_range)
+        return gaussian_log_prob(outputs, self._log_std, self._own(action))
 
     def network_action(self, action: Array) -> Array:
         """The action as the learner's network takes it: [N, A] float32."""
-        result: Array = ((action - self.center) / self.half_range).reshape(-1, len(self.center))
+        return self._own(action).reshape(-1, len(self.center))
+
+    def _own(self, action: Array) -> Array:
+        result: Array = (action - self.center) / self.half_range
         return result
 
 

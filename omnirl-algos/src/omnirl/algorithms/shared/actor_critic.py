@@ -20,7 +20,8 @@ _VALUES_PER_PASS = 2**24  # input elements of one forward pass, so that images d
 
 @dataclass(frozen=True)
 class Samples:
-    """The N samples of an update, on the learner's device; ``tensors`` are those that minibatches are cut from.
+    """The N samples of an update, on the learner's device; ``tensors`` are those that minibatches are cut
+    from.
 
     observations [N, ...]; action [N, P | A]; log_prob, values, advantages, returns [N].
     """
@@ -44,6 +45,7 @@ class Samples:
 
 def prepare_samples(
     rollouts: Sequence[Rollout],
+    *,
     network_input: Callable[[Array], Array],
     actions: Callable[[Array], Array],
     rewards: Callable[[Array], Array],
@@ -54,9 +56,9 @@ def prepare_samples(
 ) -> Samples:
     """The samples of ``rollouts`` (at least one, all of one T), in time-major order.
 
-    ``network_input`` turns observations into rows the network takes; ``actions`` [T, B, *act] into [N, P | A];
-    ``rewards`` normalises; ``values`` is the value network. Each distinct observation passes it once: [T+1, B] and
-    the final observations.
+    ``network_input`` turns observations into rows the network takes; ``actions`` [T, B, *act] into [N, P |
+    A]; ``rewards`` normalises; ``values`` is the value network. Each distinct observation passes it once:
+    [T+1, B] and the final observations.
     """
     obs, finals, final_at = _joined(rollouts)
     steps, envs = len(obs) - 1, obs.shape[1]
@@ -64,7 +66,7 @@ def prepare_samples(
     inputs = torch.from_numpy(rows).to(device)
     with torch.no_grad():
         chunk = max(1, _VALUES_PER_PASS // max(1, inputs[0].numel()))
-        estimates = torch.cat([values(part) for part in inputs.split(chunk)]).cpu().numpy()
+        estimates = torch.cat([values(part) for part in torch.split(inputs, chunk)]).cpu().numpy()
 
     table = estimates[: (steps + 1) * envs].reshape(steps + 1, envs)
     next_values = table[1:].copy()
@@ -75,8 +77,8 @@ def prepare_samples(
         next_values,
         _along_envs([r.terminated for r in rollouts]),
         _along_envs([r.truncated for r in rollouts]),
-        gamma,
-        gae_lambda,
+        gamma=gamma,
+        gae_lambda=gae_lambda,
     )
     explained = explained_variance(returns, table[:-1])
     flat = [
@@ -95,7 +97,8 @@ def _along_envs(arrays: Sequence[Array]) -> Array:
 
 
 def _joined(rollouts: Sequence[Rollout]) -> tuple[Array, Array, Array]:
-    """Observations [T+1, B, *obs], final observations [K, *obs] and their places [K, 2] among all environments."""
+    """Observations [T+1, B, *obs], final observations [K, *obs] and their places [K, 2] among all
+    environments."""
     observations, finals, places, offset = [], [], [], 0
     for rollout in rollouts:
         obs = rollout.observations()

@@ -8,6 +8,7 @@ Letters: B environments, n actions, A size of a continuous action; ``...`` any l
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -31,19 +32,35 @@ def gaussian_log_prob(mean: Array, log_std: Array, action: Array) -> Array:
     return result
 
 
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
+"""``(generator, shape) -> noise``"""
+
+
+def gumbel(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Gumbel noise, float32: argmax(logits + noise) is a sample of softmax(logits)."""
+    # -log of a standard exponential is Gumbel; the tiny number keeps an exponential of 0 finite.
+    result: Array = -np.log(rng.standard_exponential(shape, np.float32) + np.float32(1e-37))
+    return result
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Standard normal noise, float32."""
+    return rng.standard_normal(shape, np.float32)
+
+
 class NoiseBlock:
     """Rows of noise [*shape], drawn ``rows`` at a time from the generator of the moment.
 
-    A generator belongs to one rollout: when another is given, what is left of the block is dropped, so that the
-    noise of a rollout depends on its own generator alone.
+    A generator belongs to one rollout: when another is given, what is left of the block is dropped, so that
+    the noise of a rollout depends on its own generator alone.
     """
 
-    def __init__(self, kind: str, rows: int, shape: tuple[int, ...]) -> None:
-        self._draw = {"gumbel": _gumbel, "normal": _normal, "uniform": _uniform}[kind]
+    def __init__(self, draw: Draw, rows: int, shape: tuple[int, ...]) -> None:
+        self._draw = draw
         self._shape = (rows, *shape)
         self._rng: np.random.Generator | None = None
         self._block: Array = np.empty(0)
-        self._used = rows
+        self._used = 0
 
     def next(self, rng: np.random.Generator) -> Array:
         """The next row, a view."""
@@ -54,17 +71,3 @@ class NoiseBlock:
         row: Array = self._block[self._used]
         self._used += 1
         return row
-
-
-def _gumbel(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    # argmax(logits + Gumbel noise) is a sample of softmax(logits); -log of a standard exponential is Gumbel.
-    result: Array = -np.log(rng.standard_exponential(shape, np.float32) + np.float32(1e-38))
-    return result
-
-
-def _normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    return rng.standard_normal(shape, np.float32)
-
-
-def _uniform(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    return rng.random(shape, np.float32)

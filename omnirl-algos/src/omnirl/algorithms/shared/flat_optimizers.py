@@ -1,7 +1,7 @@
 """Adam and RMSprop over one flat tensor, equal to torch.optim's.
 
-``torch.optim`` is never imported: constructing its Adam costs 2 s and 72 MB of imports at start, and over a dozen
-tensors each step costs ten times one over a flat one.
+``torch.optim`` is never imported: constructing its Adam costs 2 s and 72 MB of imports at start, and over a
+dozen tensors each step costs ten times one over a flat one.
 
 ``step(lr, finite)`` takes a 0-dimensional float tensor ``finite``, 1 or 0: where it is 0 nothing changes, the
 gradient notwithstanding. The decision is made on the tensor, so a loop on a GPU never waits for the host.
@@ -100,8 +100,8 @@ class FlatRMSprop:
     """RMSprop (Tieleman & Hinton 2012) in one of two forms.
 
     ``form="torch"``: the average of squares starts at 0 and the step is lr g / (sqrt(s) + epsilon).
-    ``form="tf"``: it starts at 1 and the step is lr g / sqrt(s + epsilon); the A2C and IMPALA papers were tuned
-    with this one, and the first hundred steps differ by an order of magnitude.
+    ``form="tf"``: it starts at 1 and the step is lr g / sqrt(s + epsilon); the A2C and IMPALA papers were
+    tuned with this one, and the first hundred steps differ by an order of magnitude.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """All parameters of a network as views of one flat float32 buffer, and their gradients of another.
 
-On small networks the Python between operations is the cost: with one buffer an optimizer step, a gradient clip, a
-target update and publishing the weights are one operation each, however many layers there are.
+On small networks the Python between operations is the cost: with one buffer an optimizer step, a gradient
+clip, a target update and publishing the weights are one operation each, however many layers there are.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ _ALIGNMENT = (
 
 
 class FlatParameters:
-    """Moves the parameters of ``module`` to ``device`` and into one buffer; they stay the module's parameters.
+    """Moves the parameters of ``module`` to ``device`` and into one buffer; they stay the module's
+    parameters.
 
-    ``values`` and ``gradient`` are the flat buffers [size]. ``backward`` of a loss adds into ``gradient``, which
-    must be zeroed before: ``gradient.zero_()``.
+    ``values`` and ``gradient`` are the flat buffers [size]. ``backward`` of a loss adds into ``gradient``,
+    which must be zeroed before: ``gradient.zero_()``. Parameters that are not ``learned`` have no gradient.
     """
 
-    def __init__(self, module: nn.Module, device: torch.device) -> None:
+    def __init__(self, module: nn.Module, device: torch.device, learned: bool = True) -> None:
         module.to(device)
         named = dict(module.named_parameters())
         self._places: dict[str, tuple[int, tuple[int, ...]]] = {}
@@ -36,11 +37,14 @@ class FlatParameters:
             self._places[name] = (size, tuple(parameter.shape))
             size += -(-parameter.numel() // _ALIGNMENT) * _ALIGNMENT
         self.values = torch.zeros(size, device=device)
-        self.gradient = torch.zeros(size, device=device)
+        self.gradient = torch.zeros(size if learned else 0, device=device)
         for name, parameter in named.items():
             self._view(self.values, name).copy_(parameter.detach())
             parameter.data = self._view(self.values, name)
-            parameter.grad = self._view(self.gradient, name)
+            if learned:
+                parameter.grad = self._view(self.gradient, name)
+            else:
+                parameter.requires_grad_(False)
 
     def _view(self, flat: Tensor, name: str) -> Tensor:
         offset, shape = self._places[name]
@@ -71,11 +75,12 @@ class FlatParameters:
 
 
 def clip_gradient_(gradient: Tensor, max_norm: float | None) -> Tensor:
-    """Scale the flat gradient to at most ``max_norm`` (None: leave it) and return its norm before, 0-dimensional.
+    """Scale the flat gradient to at most ``max_norm`` (None: leave it) and return its norm before,
+    0-dimensional.
 
     The same as torch.nn.utils.clip_grad_norm_: the factor is max_norm / (norm + 1e-6), at most 1.
     """
-    norm = torch.linalg.vector_norm(gradient)
+    norm: Tensor = torch.linalg.vector_norm(gradient)
     if max_norm is not None:
         gradient.mul_((max_norm / (norm + 1e-6)).clamp_(max=1.0))
     return norm

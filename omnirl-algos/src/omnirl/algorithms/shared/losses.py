@@ -33,7 +33,8 @@ def clipped_value_loss(values: Tensor, returns: Tensor, old_values: Tensor, clip
 
 
 def standardize_minibatches(advantages: Tensor, size: int) -> Tensor:
-    """Each run of ``size`` advantages [N] to mean 0 and (unbiased) standard deviation 1; the last run may be shorter.
+    """Each run of ``size`` advantages [N] to mean 0 and (unbiased) standard deviation 1; the last run may be
+    shorter.
 
     A run of one sample has no deviation and stays as it is.
     """

@@ -1,4 +1,5 @@
-"""Means of training figures, summed on the learner's device and brought to the host once per ``metrics()``."""
+"""Means of training figures, summed on the learner's device and brought to the host once per
+``metrics()``."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class MetricSums:
         self.nonfinite_in_row = 0
 
     def add(self, values: Sequence[Tensor], finite: Tensor, host: Mapping[str, float]) -> None:
-        """One update: ``values`` (0-dimensional, in the order of the names) count only where ``finite`` is 1."""
+        """One update: ``values`` (0-dimensional, in the order of the names) count only where ``finite`` is
+        1."""
         row = torch.stack((*values, self._one))
         self._sums.add_(torch.where(finite > 0, row, self._zero))
         self._in_row.add_(1.0).mul_(1.0 - finite)
@@ -42,8 +44,8 @@ class MetricSums:
                 self._host[name] = (total + value, count + 1)
 
     def take(self) -> dict[str, float]:
-        """The means since the last call, and the counts of non-finite updates: ``nonfinite_updates`` of all time,
-        ``nonfinite_in_row`` up to now. Figures without a finite update are left out."""
+        """The means since the last call, and the counts of non-finite updates: ``nonfinite_updates`` of all
+        time, ``nonfinite_in_row`` up to now. Figures without a finite update are left out."""
         *sums, finite, in_row = torch.cat((self._sums, self._in_row.double().reshape(1))).tolist()
         means = {name: total / finite for name, total in zip(self._names, sums)} if finite else {}
         means.update({name: total / count for name, (total, count) in self._host.items()})

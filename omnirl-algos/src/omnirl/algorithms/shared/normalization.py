@@ -1,8 +1,8 @@
 """Running statistics of observations and returns, and the rule by which they change. Imports no torch.
 
-The statistics belong to the learner. What it observes is *pending*; it becomes *active* at the end of the update
-that makes the next version of the weights, and travels with them. So whoever acts with a version and whoever learns
-from it see the same numbers, and PPO's probability ratio begins at exactly 1.
+The statistics belong to the learner. What it observes is *pending*; it becomes *active* at the end of the
+update that makes the next version of the weights, and travels with them. So whoever acts with a version and
+whoever learns from it see the same numbers, and PPO's probability ratio begins at exactly 1.
 
 Letters: N rows, T steps, B environments; ``*obs`` the observation's shape.
 """
@@ -24,8 +24,8 @@ _EPSILON = 1e-8
 class RunningMeanStd:
     """Mean and population variance [*shape] of all rows seen, float64; exact merges.
 
-    ``count`` is what the start (mean 0, variance 1) weighs: 0 gives the exact statistics of the data, 1e-4 the
-    customary ones of OpenAI Baselines. Chan et al. 1979, eq. 2.1.
+    ``count`` is what the start (mean 0, variance 1) weighs: 0 gives the exact statistics of the data, 1e-4
+    the customary ones of OpenAI Baselines. Chan et al. 1979, eq. 2.1.
     """
 
     def __init__(self, shape: tuple[int, ...], count: float = 0.0) -> None:
@@ -34,7 +34,8 @@ class RunningMeanStd:
         self.count = count
 
     def update(self, rows: Array) -> None:
-        """Add the rows [N, *shape]. Rows of non-finite moments are left out altogether: one would spoil all."""
+        """Add the rows [N, *shape]. Rows of non-finite moments are left out altogether: one would spoil
+        all."""
         if len(rows) == 0:
             return
         rows = rows.astype(np.float64)
@@ -82,8 +83,8 @@ class ObservationNormalizer:
 
     def __init__(self, size: int) -> None:
         self.pending = RunningMeanStd((size,))
-        self.mean = np.zeros(size, np.float32)
-        self.scale = np.ones(size, np.float32)
+        self.mean: Array = np.zeros(size, np.float32)
+        self.scale: Array = np.ones(size, np.float32)
 
     def observe(self, rows: Array) -> None:
         """Add observations [N, size] to the pending statistics."""
@@ -116,15 +117,17 @@ class ObservationNormalizer:
 
 
 class ReturnNormalizer:
-    """Rewards divided by the standard deviation of the discounted return; no mean is subtracted, no sign changes.
+    """Rewards divided by the standard deviation of the discounted return; no mean is subtracted, no sign
+    changes.
 
-    The return R = gamma R + r runs on through an episode and starts anew after its end. It runs on from one rollout
-    of a sampler to the next when that is the next of the same incarnation; otherwise it starts anew.
+    The return R = gamma R + r runs on through an episode and starts anew after its end. It runs on from one
+    rollout of a sampler to the next when that is the next of the same incarnation; otherwise it starts anew.
     """
 
     def __init__(self, gamma: float, count: float = 0.0) -> None:
         self.pending = RunningMeanStd((), count)
         self.scale = 1.0
+        self._active = False
         self._gamma = gamma
         self._streams: dict[int, tuple[int, int, Array]] = {}  # sampler: incarnation, number, R [B]
 
@@ -150,12 +153,12 @@ class ReturnNormalizer:
     def activate(self) -> None:
         """Make the pending statistics the active ones."""
         if self.pending.count > 0:
-            self.scale = float(self.pending.scale())
+            self.scale, self._active = float(self.pending.scale()), True
 
     def activate_first(self) -> None:
-        """Before the first update: activate at once. Rewards are scaled in the learner alone, so no ratio depends on
-        it, and a first update on unscaled returns would drive the value network far off."""
-        if self.scale == 1.0:
+        """Before the first update: activate at once. Rewards are scaled in the learner alone, so no ratio
+        depends on it, and a first update on unscaled returns would drive the value network far off."""
+        if not self._active:
             self.activate()
 
     def __call__(self, rewards: Array) -> Array:
@@ -168,12 +171,17 @@ class ReturnNormalizer:
             str(sampler): {"incarnation": incarnation, "number": number, "running": running.copy()}
             for sampler, (incarnation, number, running) in self._streams.items()
         }
-        return {"pending": self.pending.state_dict(), "scale": self.scale, "streams": streams}
+        return {
+            "pending": self.pending.state_dict(),
+            "scale": self.scale,
+            "active": self._active,
+            "streams": streams,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what ``state_dict`` gave."""
         self.pending.load_state_dict(state["pending"])
-        self.scale = float(state["scale"])
+        self.scale, self._active = float(state["scale"]), bool(state["active"])
         self._streams = {
             int(sampler): (int(stream["incarnation"]), int(stream["number"]), np.array(stream["running"]))
             for sampler, stream in state["streams"].items()

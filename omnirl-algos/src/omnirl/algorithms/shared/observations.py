@@ -12,7 +12,8 @@ from omnirl.networks.config import NetworkConfig
 
 
 def network_observation(config: NetworkConfig, spec: EnvSpec) -> ArraySpec:
-    """The observation's spec, where the configured network can take it. ConfigError with the way out otherwise."""
+    """The observation's spec, where the configured network can take it. ConfigError with the way out
+    otherwise."""
     observation = spec.observation
     if not isinstance(observation, ArraySpec):
         raise ConfigError("modules.network: takes one array of observations, not a dictionary of them")
@@ -28,7 +29,8 @@ def network_observation(config: NetworkConfig, spec: EnvSpec) -> ArraySpec:
 
 
 def network_input(obs: Obs, spec: ArraySpec) -> Array:
-    """Observations [..., *obs] as a network takes them: float32 [N, size], or for images unchanged [N, C, H, W]."""
+    """Observations [..., *obs] as a network takes them: float32 [N, size], or for images unchanged [N, C, H,
+    W]."""
     assert isinstance(obs, np.ndarray)
     if spec.layout == "image":
         return obs.reshape(-1, *spec.shape)

@@ -16,6 +16,7 @@ def gae(
     next_values: Array,
     terminated: Array,
     truncated: Array,
+    *,
     gamma: float,
     gae_lambda: float,
 ) -> tuple[Array, Array]:
@@ -26,7 +27,8 @@ def gae(
     returns = A + V. Schulman et al. 2016 (arXiv:1506.02438), eq. 16; truncation as in Pardo et al. 2018
     (arXiv:1712.00378).
 
-    ``next_values_t`` is the value of the true successor: of the episode's final observation where it ended at t.
+    ``next_values_t`` is the value of the true successor: of the episode's final observation where it ended
+    at t.
     """
     advantages = rewards + gamma * np.where(terminated, 0.0, next_values).astype(values.dtype) - values
     decay = np.where(terminated | truncated, 0.0, gamma * gae_lambda).astype(values.dtype)
@@ -36,6 +38,7 @@ def gae(
 
 
 def explained_variance(returns: Array, values: Array) -> float:
-    """1 - Var(returns - values) / Var(returns): 1 is perfect, 0 no better than a constant; NaN for constant returns."""
+    """1 - Var(returns - values) / Var(returns): 1 is perfect, 0 no better than a constant; NaN for constant
+    returns."""
     variance = float(np.var(returns))
     return float("nan") if variance == 0.0 else 1.0 - float(np.var(returns - values)) / variance

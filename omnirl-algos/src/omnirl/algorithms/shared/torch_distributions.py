@@ -24,14 +24,16 @@ def categorical(logits: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
 def multi_categorical(logits: Tensor, action: Tensor, nvec: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Sums over independent positions; logits [N, sum(nvec)], action [N, P] int64."""
     parts = [
-        categorical(part, action[:, i : i + 1]) for i, part in enumerate(logits.split(list(nvec), dim=1))
+        categorical(part, action[:, i : i + 1])
+        for i, part in enumerate(torch.split(logits, list(nvec), dim=1))
     ]
     log_probs, entropies = zip(*parts)
     return torch.stack(log_probs).sum(0), torch.stack(entropies).sum(0)
 
 
 def gaussian(mean: Tensor, log_std: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
-    """log density [N] of independent normals and the entropy, a scalar as it depends on ``log_std`` [A] alone."""
+    """log density [N] of independent normals and the entropy, a scalar as it depends on ``log_std`` [A]
+    alone."""
     z = (action - mean) * torch.exp(-log_std)
     total = log_std.sum()
     constant = LOG_SQRT_2PI * log_std.shape[0]

@@ -1,7 +1,7 @@
 """The agent file: the weights of one version and what is known about them, with no code in it.
 
-``{"weights": {name: tensor}, "meta": {...}}``, loadable with ``torch.load(path, weights_only=True)`` alone. Nothing
-is ever unpickled beyond that; a file that asks for more is refused.
+``{"weights": {name: tensor}, "meta": {...}}``, loadable with ``torch.load(path, weights_only=True)`` alone.
+Nothing is ever unpickled beyond that; a file that asks for more is refused.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class AgentFile:
             Path(temporary).unlink(missing_ok=True)
 
     def load(self, path: str | Path) -> tuple[dict[str, Array], dict[str, Any]]:
-        """``(weights, meta)``. CheckpointError where the file is missing, damaged, or not one of weights only."""
+        """``(weights, meta)``. CheckpointError where the file is missing, damaged, or not one of weights
+        only."""
         if not Path(path).is_file():
             raise CheckpointError(f"{path}: no such file")
         try:

@@ -1,0 +1,54 @@
+"""DQN's policy: the action of the greatest value, or with probability epsilon a random one.
+
+Imports no torch, unless the observations are images. Letters: B environments; ``*obs`` the spec's shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from omnirl.algorithms.dqn.config import Config
+from omnirl.algorithms.shared.acting_network import acting_network
+from omnirl.algorithms.shared.exploration import EpsilonGreedy
+from omnirl.algorithms.shared.names import check_names
+from omnirl.algorithms.shared.observations import network_input, network_observation
+from omnirl.api import ActContext, ActionSample, Array, DiscreteAction, EnvSpec, Obs, PolicyContext
+
+
+class Policy:
+    """Greedy for evaluation, epsilon-greedy for collecting."""
+
+    def __init__(self, config: Config, spec: EnvSpec, context: PolicyContext) -> None:
+        assert isinstance(spec.action, DiscreteAction)
+        self._observation = network_observation(config.network, spec)
+        self._network = acting_network(config.network, self._observation, spec.action.n, "")
+        self._names = self._network.names()
+        self._explore = EpsilonGreedy(
+            config.policy.epsilon,
+            config.policy.ladder_alpha,
+            spec.action.n,
+            config.memory.unroll_length,
+            context,
+        )
+
+    def choose_action(self, obs: Obs, act: ActContext) -> Array:
+        """The action of the greatest value, [B, *obs] -> [B] int64; the first of equals."""
+        action: Array = self._network(network_input(obs, self._observation)).argmax(axis=1)
+        return action
+
+    def sample_action(self, obs: Obs, act: ActContext) -> ActionSample:
+        """Epsilon-greedy actions [B] int64."""
+        return ActionSample(self._explore(lambda: self.choose_action(obs, act), act))
+
+    def set_weights(self, weights: Mapping[str, Array]) -> None:
+        """Act with these from now on. KeyError on a missing or extra name, ValueError on a wrong shape."""
+        check_names(weights, self._names)
+        self._network.set_weights(weights)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing is held between rollouts."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Nothing to restore."""

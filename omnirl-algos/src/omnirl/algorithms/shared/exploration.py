@@ -1,0 +1,53 @@
+"""Epsilon-greedy exploration. Imports no torch.
+
+Letters: B environments, n actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from omnirl.algorithms.shared.distributions import NoiseBlock
+from omnirl.api import ActContext, Array, PolicyContext, Schedule, value_at
+
+
+def ladder_exponent(alpha: float, index: int, count: int) -> float:
+    """1 + alpha i / (N - 1): sampler i of N explores with epsilon to this power.
+
+    Horgan et al. 2018 (Ape-X, arXiv:1803.00933), section 4.1, with epsilon 0.4 and alpha 7. 1 for a single
+    sampler.
+    """
+    return 1.0 if count == 1 else 1.0 + alpha * index / (count - 1)
+
+
+class EpsilonGreedy:
+    """A random action with probability epsilon, the greedy one otherwise, for each of B environments by
+    itself.
+
+    ``epsilon`` is a function of the whole run's environment steps, not of one sampler's.
+    """
+
+    def __init__(
+        self, epsilon: Schedule, ladder_alpha: float, num_actions: int, rows: int, context: PolicyContext
+    ) -> None:
+        self._epsilon = epsilon
+        self._exponent = ladder_exponent(ladder_alpha, context.index, context.count)
+        self._chance = NoiseBlock(lambda rng, shape: rng.random(shape), rows, (context.num_envs,))
+        self._action = NoiseBlock(
+            lambda rng, shape: rng.integers(num_actions, size=shape), rows, (context.num_envs,)
+        )
+
+    def epsilon(self, act: ActContext) -> float:
+        """The probability of a random action at this moment."""
+        return float(value_at(self._epsilon, act) ** self._exponent)
+
+    def __call__(self, greedy: Callable[[], Array], act: ActContext) -> Array:
+        """The actions [B]; ``greedy`` is asked for its [B] only where one of them is needed."""
+        explores: Array = self._chance.next(act.rng) < self.epsilon(act)
+        random = self._action.next(act.rng)
+        if explores.all():
+            return random.copy()
+        action: Array = np.where(explores, random, greedy())
+        return action
