@@ -20,6 +20,7 @@ from omnirl.api.specs import ArraySpec, ContinuousAction, DiscreteAction
 from omnirl.envs.gymnasium import plugin
 from omnirl.envs.gymnasium.backend import BACKEND
 from omnirl.envs.gymnasium.config import GymnasiumConfig
+from omnirl.envs.gymnasium.making import make
 
 
 def refused(**keys: Any) -> tuple[str, ...]:
@@ -313,3 +314,47 @@ def test_a_render_mode_that_an_environment_lacks_is_refused(count: Any, register
     assert refused(id=name, render_mode="human") == (
         f"env.render_mode: {name!r} cannot render human (it cannot render at all)",
     )
+
+
+@pytest.mark.parametrize("mode", ["human", "rgb_array"])
+def test_rendering_without_pygame_is_refused_with_the_pip_install(
+    monkeypatch: pytest.MonkeyPatch, mode: Any
+) -> None:
+    monkeypatch.setattr("omnirl.envs.gymnasium.backend.find_spec", lambda name: None)
+    assert refused(id="CartPole-v1", render_mode=mode) == (
+        "env.render_mode: 'CartPole-v1' draws with pygame; run: pip install \"gymnasium[classic-control]\"",
+    )
+    assert BACKEND.get_env_spec(GymnasiumConfig(id="CartPole-v1")).id == "CartPole-v1"
+
+
+def test_a_known_namespace_is_registered_by_itself_and_once(
+    monkeypatch: pytest.MonkeyPatch, on_path: Path
+) -> None:
+    body = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+calls = []
+def register_envs():
+    calls.append(1)
+    gymnasium.register("MinAtar/Pole-v0", entry_point=CartPoleEnv)
+"""
+    (on_path / "minatar").mkdir()
+    (on_path / "minatar" / "__init__.py").write_text("")
+    (on_path / "minatar" / "gym.py").write_text(body)
+    for name in ("minatar", "minatar.gym"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    try:
+        assert BACKEND.get_env_spec(GymnasiumConfig(id="MinAtar/Pole-v0")).action == DiscreteAction(2)
+        line = "env.id: unknown environment 'MinAtar/Poll-v0' (did you mean 'MinAtar/Pole-v0'?)"
+        assert refused(id="MinAtar/Poll-v0") == (line,)
+        assert sys.modules["minatar.gym"].calls == [1]
+    finally:
+        gymnasium.registry.pop("MinAtar/Pole-v0", None)
+        for name in ("minatar", "minatar.gym"):
+            sys.modules.pop(name, None)
+
+
+def test_checking_wrappers_are_left_out_and_the_time_limit_stays() -> None:
+    assert str(make(GymnasiumConfig(id="CartPole-v1"))) == "<TimeLimit<CartPoleEnv<CartPole-v1>>>"
+    checked = make(GymnasiumConfig(id="CartPole-v1", kwargs={"disable_env_checker": False}))
+    assert str(checked) == "<TimeLimit<PassiveEnvChecker<CartPoleEnv<CartPole-v1>>>>"

@@ -5,6 +5,7 @@ It brings no loops of its own: rollouts are collected and episodes evaluated by 
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import gymnasium
@@ -16,6 +17,9 @@ from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.making import make
 from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, action_codec, observation_codec
 from omnirl.envs.gymnasium.vector import InProcessEnvironment, close_all
+
+_DRAW_WITH_PYGAME = tuple(f"gymnasium.envs.{family}." for family in ("classic_control", "toy_text", "box2d"))
+"""Gymnasium's own families that find out at the first picture only that pygame is missing."""
 
 
 def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
@@ -65,15 +69,17 @@ def build_env(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvironm
 def _render_mistakes(config: GymnasiumConfig, env: gymnasium.Env[Any, Any]) -> list[str]:
     modes = list(env.metadata.get("render_modes") or ())
     wanted = config.render_mode
-    # Gymnasium shows the pictures of rgb_array in a window where an environment has none of its own.
-    if (
-        wanted is None
-        or wanted in modes
-        or (wanted == "human" and {"rgb_array", "rgb_array_list"} & set(modes))
-    ):
+    if wanted is None:
         return []
-    can = f"it can {', '.join(modes)}" if modes else "it cannot render at all"
-    return [f"env.render_mode: {config.id!r} cannot render {wanted} ({can})"]
+    # Gymnasium shows the pictures of rgb_array in a window where an environment has none of its own.
+    if wanted not in modes and not (wanted == "human" and {"rgb_array", "rgb_array_list"} & set(modes)):
+        can = f"it can {', '.join(modes)}" if modes else "it cannot render at all"
+        return [f"env.render_mode: {config.id!r} cannot render {wanted} ({can})"]
+    if type(env.unwrapped).__module__.startswith(_DRAW_WITH_PYGAME) and find_spec("pygame") is None:
+        return [
+            f'env.render_mode: {config.id!r} draws with pygame; run: pip install "gymnasium[classic-control]"'
+        ]
+    return []
 
 
 BACKEND = EnvBackend(get_env_spec=get_env_spec, build_env=build_env, seeding="cheap")

@@ -63,22 +63,27 @@ def _import(module: str, key: str) -> None:
 
 
 def _register_provider(name: str) -> None:
-    module, function, _ = _PROVIDERS.get(name.partition("/")[0], (None, None, None))
-    if module is None:
+    """Register the environments of a known namespace, unless they are or their package is not installed."""
+    namespace = name.partition("/")[0]
+    if namespace not in _PROVIDERS or _is_registered(namespace):
         return
+    module, function, _ = _PROVIDERS[namespace]
     try:
         loaded = importlib.import_module(module)
     except ImportError:
-        return  # not installed: the id stays unknown, and the hint names the extra
+        return  # the id stays unknown, and the hint names the extra
     if function is not None:
         getattr(loaded, function)()
 
 
+def _is_registered(namespace: str) -> bool:
+    return any(known.startswith(f"{namespace}/") for known in gymnasium.registry)
+
+
 def _hint(name: str) -> str:
     namespace = name.partition("/")[0]
-    provider = _PROVIDERS.get(namespace)
-    if provider is not None and not any(known.startswith(f"{namespace}/") for known in gymnasium.registry):
-        return f"; {_install(provider[2])}"
+    if namespace in _PROVIDERS and not _is_registered(namespace):
+        return f"; {_install(_PROVIDERS[namespace][2])}"
     lowered = {known.lower(): known for known in gymnasium.registry}
     near = difflib.get_close_matches(name.lower(), lowered, n=1)
     if near:

@@ -58,9 +58,7 @@ def observation_codec(space: spaces.Space[Any]) -> tuple[ArraySpec, Encode]:
 def action_codec(space: spaces.Space[Any]) -> tuple[ActionSpec, Decode]:
     """The spec of an action space, and how actions of that spec become the environment's own."""
     if isinstance(space, spaces.Discrete):
-        return DiscreteAction(int(space.n)), _shifted(
-            np.asarray(space.start, np.int64), (), np.dtype(np.int64)
-        )
+        return DiscreteAction(int(space.n)), _from_start(int(space.start))
     if isinstance(space, spaces.MultiDiscrete):
         nvec = tuple(int(n) for n in space.nvec.reshape(-1))
         return MultiDiscreteAction(nvec), _shifted(space.start, space.shape, _dtype(space))
