@@ -68,12 +68,15 @@ class DataFlow:
     steps_per_update  environment steps collected per update
     warmup_steps      steps collected before the first update
     max_lead          how many updates' worth of steps may be requested ahead of the learner; 0 is lock-step
+    bounded_lag       whether a rollout that acted more than ``max_lead`` versions before the update it is due in is
+                      dropped; replay keeps it, since it learns from data of any age
     """
 
     unroll_length: int
     steps_per_update: int
     warmup_steps: int = 0
     max_lead: int = 0
+    bounded_lag: bool = True
 
 
 @dataclass(frozen=True)

@@ -96,15 +96,19 @@ class Exponential(_Ramp):
 
 
 def _points(value: Any) -> Any:
-    return tuple(tuple(point) if isinstance(point, list) else point for point in value) if isinstance(value, list) else value
+    return (
+        tuple(tuple(point) if isinstance(point, list) else point for point in value)
+        if isinstance(value, list)
+        else value
+    )
 
 
 class Piecewise(Config):
     """Straight lines between points ``[fraction of the run, value]``; constant before the first and after the last."""
 
     kind: Literal["piecewise"] = Field(description="the kind of schedule")
-    points: Annotated[tuple[tuple[Fraction, Number], ...], BeforeValidator(_points), Field(min_length=1)] = Field(
-        description="[fraction of the run, value] in rising order of the fraction"
+    points: Annotated[tuple[tuple[Fraction, Number], ...], BeforeValidator(_points), Field(min_length=1)] = (
+        Field(description="[fraction of the run, value] in rising order of the fraction")
     )
 
     @model_validator(mode="after")
@@ -149,5 +153,9 @@ def extremes(schedule: Constant | Linear | Exponential | Piecewise) -> tuple[flo
     """The least and the greatest value a schedule takes: for range checks."""
     if isinstance(schedule, Constant):
         return schedule.value, schedule.value
-    values = [point[1] for point in schedule.points] if isinstance(schedule, Piecewise) else [schedule.start, schedule.end]
+    values = (
+        [point[1] for point in schedule.points]
+        if isinstance(schedule, Piecewise)
+        else [schedule.start, schedule.end]
+    )
     return min(values), max(values)

@@ -144,5 +144,3 @@ def _describe(spec: ObservationSpec | ActionSpec) -> dict[str, Any]:
     if isinstance(spec, MultiDiscreteAction):
         return {"kind": "multi_discrete", "nvec": list(spec.nvec)}
     return {"kind": "continuous", "low": [repr(v) for v in spec.low], "high": [repr(v) for v in spec.high]}
-
-

@@ -69,7 +69,9 @@ class Evaluations:
         if len(evaluation.episodes) < len(self._crew.evaluators):
             return
         self._queue.pop(0)
-        episodes = [episode for index in sorted(evaluation.episodes) for episode in evaluation.episodes[index]]
+        episodes = [
+            episode for index in sorted(evaluation.episodes) for episode in evaluation.episodes[index]
+        ]
         self._done(evaluation.version, self._aggregate(episodes))
         if self._queue:
             self._begin()

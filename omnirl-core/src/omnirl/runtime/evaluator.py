@@ -22,7 +22,9 @@ class Evaluator:
         num_envs = min(plan.episodes, _MOST_ENVIRONMENTS)
         context = PolicyContext("evaluator", index, plan.num_evaluators, num_envs)
         self.policy = load_object(plan.algorithm.policy)(plan.agent_config, plan.env_spec, context)
-        self.environment = plan.env_backend.build_env(plan.env_config, EnvContext("evaluator", index, num_envs))
+        self.environment = plan.env_backend.build_env(
+            plan.env_config, EnvContext("evaluator", index, num_envs)
+        )
 
     def start(self) -> bool:
         """Whether the environments can begin an episode from a seed."""

@@ -90,11 +90,11 @@ class Pacing:
     def arrived(self, version: int) -> int | None:
         """Count an arriving rollout that acted with ``version``.
 
-        Returns the update it is due in; None where it is older than the lead allows, which drops it.
+        Returns the update it is due in; None where it is dropped, being older than a bounded lag allows.
         """
         self.collected += self.rollout_steps
         due = max(0, (self.stored - self.base) // self.flow.steps_per_update)
-        if due - version > self.flow.max_lead:
+        if self.flow.bounded_lag and due - version > self.flow.max_lead:
             self.requested -= self.rollout_steps
             self.dropped += self.rollout_steps
             return None

@@ -21,7 +21,12 @@ from omnirl.runtime import checkpoint
 
 CONFIG_FILE, LOCK_FILE = "run_config.yaml", ".lock"
 Resume = Literal["auto", "never", "must"]
-_NOT_COMPARED = {("runner", "ckpt_dir"), ("runner", "load_checkpoint"), ("runner", "eval_model"), ("versions",)}
+_NOT_COMPARED = {
+    ("runner", "ckpt_dir"),
+    ("runner", "load_checkpoint"),
+    ("runner", "eval_model"),
+    ("versions",),
+}
 State = Literal["free", "unfinished", "finished", "different", "running"]
 
 
@@ -39,7 +44,9 @@ class RunFolder:
         self.lock.close()
 
 
-def same_configuration(wanted: Mapping[str, Any], stored: Mapping[str, Any], path: tuple[str, ...] = ()) -> bool:
+def same_configuration(
+    wanted: Mapping[str, Any], stored: Mapping[str, Any], path: tuple[str, ...] = ()
+) -> bool:
     """Whether two configurations mean the same run. ``auto`` agrees with whatever it became when the run began."""
     for key in {*wanted, *stored}:
         place = (*path, key)

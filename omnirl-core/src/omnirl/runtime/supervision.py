@@ -53,9 +53,7 @@ class Crew:
     def _spawn(self, role: str, index: int, incarnation: int) -> Worker:
         name = f"{role} {index}"
         if role == "sampler":
-            return self.transport.spawn(
-                name, "omnirl.runtime.sampler:Sampler", self.plan, index, incarnation
-            )
+            return self.transport.spawn(name, "omnirl.runtime.sampler:Sampler", self.plan, index, incarnation)
         return self.transport.spawn(name, "omnirl.runtime.evaluator:Evaluator", self.plan, index)
 
     def start(self) -> bool:

@@ -181,7 +181,6 @@ class TrainLoop:
                 self._sampler_failed(slot, failure)
                 return
             slot.failures = 0
-            slot.requests.remove(request)
             self.arrivals[request] = (report, rollout)
             self._take_arrivals()
 
@@ -196,22 +195,30 @@ class TrainLoop:
         self._take_arrivals()
 
     def _take_arrivals(self) -> None:
-        """In lock-step in the order of the requests, else as they come."""
-        ready = sorted(self.arrivals)
-        for request in ready:
-            if self.lock_step and request != self.next_arrival:
-                return
-            arrival = self.arrivals.pop(request)
-            self.next_arrival = max(self.next_arrival, request + 1)
-            if arrival is None:
-                continue
-            report, rollout = arrival
-            due = self.pacing.arrived(report.version)
-            lag = None if due is None else max(0, due - report.version)
-            self.logbook.rollout(lag, [total for total, _ in report.episodes])
-            self.meter.rollout(lag, report.episodes)
-            if due is not None:
-                self.waiting_rollouts.append((due, rollout))
+        """Take what has arrived: in lock-step in the order of the requests, else in the order of each sampler's."""
+        if self.lock_step:
+            while self.next_arrival in self.arrivals:
+                self._take(self.next_arrival)
+                self.next_arrival += 1
+            return
+        for slot in self.crew.samplers:
+            while slot.requests and slot.requests[0] in self.arrivals:
+                self._take(slot.requests[0])
+        for request in [request for request, arrival in self.arrivals.items() if arrival is None]:
+            del self.arrivals[request]
+
+    def _take(self, request: int) -> None:
+        arrival = self.arrivals.pop(request)
+        if arrival is None:  # lost with its worker
+            return
+        report, rollout = arrival
+        self.crew.samplers[report.sampler].requests.remove(request)
+        due = self.pacing.arrived(report.version)
+        lag = None if due is None else max(0, due - report.version)
+        self.logbook.rollout(lag, [total for total, _ in report.episodes])
+        self.meter.rollout(lag, report.episodes)
+        if due is not None:
+            self.waiting_rollouts.append((due, rollout))
 
     # ---------------------------------------------------------------- updates
 

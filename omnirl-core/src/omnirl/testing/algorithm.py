@@ -69,4 +69,4 @@ def data_flow(config: ToyConfig, context: FlowContext) -> DataFlow:
             f"modules.memory.warmup_steps: {memory.warmup_steps}, must be between batch_size "
             f"({memory.batch_size}) and capacity ({memory.capacity})"
         )
-    return DataFlow(memory.unroll_length, memory.steps_per_update, memory.warmup_steps, memory.max_lead)
+    return DataFlow(memory.unroll_length, memory.steps_per_update, memory.warmup_steps, memory.max_lead, False)

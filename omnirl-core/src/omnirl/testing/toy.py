@@ -100,9 +100,7 @@ class ToyLearner:
         """Check that every row was acted with the version the rollout names."""
         stamps = rollout.extras["stamp"]
         if not (stamps == rollout.version).all():
-            raise AssertionError(
-                f"a rollout of version {rollout.version} was acted with {np.unique(stamps)}"
-            )
+            raise AssertionError(f"a rollout of version {rollout.version} was acted with {np.unique(stamps)}")
 
     def learn(self, batch: Sequence[Rollout] | Transitions, clock: Clock) -> Feedback | None:
         """One made-up update."""

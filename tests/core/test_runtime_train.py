@@ -1,0 +1,342 @@
+"""The event loop: the same run on every transport and in every order of events; versions, rows, faults, resume."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import omnirl.run
+from omnirl.api import RunSummary
+from omnirl.api.errors import ConfigError, NotFoundError, WorkersFailedError
+from omnirl.runtime import checkpoint
+from omnirl.runtime.transport import LocalRef, LocalTransport, Ref, Worker, WorkerDiedError
+
+WALL_CLOCK = {"wall_time", "steps_per_s", "updates_per_s"}
+
+
+def settings(folder: Path, **changes: Any) -> dict[str, Any]:
+    """A run of the toy algorithm; changes are dotted keys with __ for the dot."""
+    config: dict[str, Any] = {
+        "runner": {
+            "ckpt_dir": str(folder),
+            "max_updates": 12,
+            "log_interval": 0,
+            "num_samplers": 1,
+            "num_envs_per_sampler": 3,
+            "num_evaluators": 1,
+            "num_episodes": 2,
+        },
+        "env": {"module": "omnirl.testing.environments", "id": "count", "length": 5},
+        "agent": {"module": "omnirl.testing.algorithm"},
+        "modules": {"memory": {}, "learner": {}},
+    }
+    for key, value in changes.items():
+        *path, name = key.split("__")
+        section = config
+        for part in path:
+            section = section[part]
+        section[name] = value
+    return config
+
+
+REPLAY = {"modules__memory": {"kind": "replay", "warmup_steps": 50, "steps_per_update": 5}}
+
+
+def train(config: dict[str, Any], **options: Any) -> RunSummary:
+    return omnirl.run.train(config, local=True, **options)
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with open(folder / "log.csv", encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def comparable(folder: Path) -> list[dict[str, str]]:
+    return [{k: v for k, v in row.items() if k not in WALL_CLOCK} for row in rows(folder)]
+
+
+def content(folder: Path) -> dict[str, Any]:
+    """A checkpoint's tree, flattened, wall time left out."""
+    _, tree = checkpoint.read(folder / checkpoint.CURRENT)
+    flat: dict[str, Any] = {}
+
+    def walk(prefix: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                walk(f"{prefix}/{key}", item)
+        else:
+            flat[prefix] = value.tolist() if isinstance(value, np.ndarray) else value
+
+    walk("", tree)
+    flat.pop("/driver/wall")
+    return flat
+
+
+class JitteryTransport(LocalTransport):
+    """Runs calls when they are made but reports them late and in a random order, as a cluster would. Workers whose
+    names are in ``dying`` die once, in their n-th call."""
+
+    def __init__(self, seed: int, dying: dict[str, int] | None = None) -> None:
+        super().__init__()
+        self.random = random.Random(seed)
+        self.dying = dict(dying or {})
+        self.dead: list[Ref] = []
+
+    def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[LocalRef, ...]:
+        if method in ("collect", "evaluate") and worker.name in self.dying:
+            self.dying[worker.name] -= 1
+            if self.dying[worker.name] == 0:
+                del self.dying[worker.name]
+                refs = tuple(LocalRef() for _ in range(returns))
+                self.dead.extend(refs)
+                return refs
+        return super().call(worker, method, *args, returns=returns)
+
+    def wait(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
+        count = self.random.randint(1, len(refs))
+        return self.random.sample(list(refs), count)
+
+    def get(self, ref: Ref) -> Any:
+        if any(ref is dead for dead in self.dead):
+            raise WorkerDiedError("killed by the test")
+        return super().get(ref)
+
+
+def use_transport(monkeypatch: pytest.MonkeyPatch, make: Any) -> None:
+    monkeypatch.setattr(omnirl.run, "LocalTransport", make)
+
+
+@pytest.mark.parametrize("changes", [{}, REPLAY], ids=["queue", "replay"])
+@pytest.mark.parametrize("samplers", [1, 3])
+def test_lock_step_runs_agree_in_every_bit_whatever_the_order_of_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], samplers: int
+) -> None:
+    options = {"runner__num_samplers": samplers, "runner__eval_interval": 4, **changes}
+    train(settings(tmp_path / "a", **options))
+    for seed in (1, 2):
+        use_transport(monkeypatch, lambda seed=seed: JitteryTransport(seed))
+        folder = tmp_path / f"b{seed}"
+        train(settings(folder, **options))
+        assert comparable(folder) == comparable(tmp_path / "a")
+        assert content(folder) == content(tmp_path / "a")
+
+
+def test_on_policy_learns_from_the_newest_version_only(tmp_path: Path) -> None:
+    """Updates consume versions 0, 1, 2, ...: the sampler stamps every row, the learner checks the stamps."""
+    summary = train(settings(tmp_path / "a", runner__num_samplers=2, runner__max_updates=5))
+    assert summary.updates == 5
+    log = rows(tmp_path / "a")
+    assert [row["oldest_version"] for row in log] == ["0.0", "1.0", "2.0", "3.0", "4.0"]
+    assert {row["lag_max"] for row in log} == {"0"}
+    assert {row["dropped"] for row in log} == {"0"}
+    assert [row["env_steps"] for row in log] == [str(48 * n) for n in range(1, 6)]  # 2 samplers x 8 x 3
+
+
+@pytest.mark.parametrize("samplers", [1, 3])
+@pytest.mark.parametrize("lead", [1, 2, 4])
+def test_a_lead_bounds_the_lag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lead: int, samplers: int
+) -> None:
+    """What overtaken rollouts are too old for is dropped and counted; one sampler is never overtaken."""
+    use_transport(monkeypatch, lambda: JitteryTransport(lead))
+    memory = {"max_lead": lead}
+    train(
+        settings(
+            tmp_path / "a", runner__num_samplers=samplers, runner__max_updates=40, modules__memory=memory
+        )
+    )
+    log = rows(tmp_path / "a")
+    lags = [int(row["updates"]) - 1 - int(float(row["oldest_version"])) for row in log if row["oldest_version"]]
+    assert max(lags) <= lead
+    assert max(lags) > 0
+    last = log[-1]
+    assert int(last["env_steps"]) == int(last["stored_steps"]) + int(last["dropped"])
+    if samplers == 1:
+        assert last["dropped"] == "0"
+
+
+@pytest.mark.parametrize("lead", [0, 3])
+def test_replay_keeps_its_ratio_of_updates_to_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lead: int
+) -> None:
+    use_transport(monkeypatch, lambda: JitteryTransport(5))
+    options = {**REPLAY, "runner__max_lead": lead, "runner__max_updates": 60, "runner__num_samplers": 2}
+    train(settings(tmp_path / "a", **options))
+    spu, rollout, base = 5, 24, 50
+    log = rows(tmp_path / "a")
+    for row in log:
+        difference = int(row["stored_steps"]) - base - int(row["updates"]) * spu
+        assert abs(difference) <= (1 + lead) * spu + rollout
+    assert int(log[-1]["trained_steps"]) == 300
+
+
+def test_evaluations_stand_in_their_versions_row_and_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_transport(monkeypatch, lambda: JitteryTransport(3))
+    options = {"runner__eval_interval": 5, "runner__num_evaluators": 2, "runner__max_updates": 12}
+    summary = train(settings(tmp_path / "a", **options))
+    log = rows(tmp_path / "a")
+    assert [row["updates"] for row in log if row["eval_return_mean"]] == ["5", "10", "12"]
+    assert [int(row["updates"]) for row in log] == list(range(1, 13))
+    assert log[4]["eval_episodes"] == "4.0"
+    assert summary.evaluation["return_mean"] == 5.0
+    assert summary.evaluation["length_mean"] == 5.0
+
+
+def test_a_log_by_seconds_still_has_a_row_for_each_evaluation_and_the_last_update(tmp_path: Path) -> None:
+    train(settings(tmp_path / "a", runner__log_interval=1000, runner__eval_interval=5))
+    assert [row["updates"] for row in rows(tmp_path / "a")] == ["5", "10", "12"]
+
+
+@pytest.mark.parametrize("changes", [{}, REPLAY], ids=["queue", "replay"])
+def test_a_resumed_run_equals_one_never_interrupted(tmp_path: Path, changes: dict[str, Any]) -> None:
+    options = {"runner__num_samplers": 2, "runner__eval_interval": 4, "env__length": 11, **changes}
+    train(settings(tmp_path / "whole", runner__max_updates=20, **options))
+    folder = tmp_path / "parts"
+
+    class Interrupting:
+        """Asks the run to stop as soon as it has passed a number of updates."""
+
+        def __init__(self, after: int) -> None:
+            self.after = after
+
+        def metrics(self, row: dict[str, Any]) -> None:
+            if row["updates"] >= self.after:
+                import os
+                import signal
+
+                os.kill(os.getpid(), signal.SIGTERM)
+                self.after = 10**9
+
+    statuses = []
+    for after in (3, 9, 13, 10**9):
+        summary = train(
+            settings(folder, runner__max_updates=20, **options), observer_objects=[Interrupting(after)]
+        )
+        statuses.append(summary.status)
+    assert statuses[0] == "interrupted"
+    assert statuses[-1] == "finished"
+    assert summary.exact
+    assert comparable(folder) == comparable(tmp_path / "whole")
+    assert content(folder) == content(tmp_path / "whole")
+
+
+def test_saving_has_no_side_effect(tmp_path: Path) -> None:
+    train(settings(tmp_path / "a", **REPLAY))
+    train(settings(tmp_path / "b", runner__save_interval=0, **REPLAY))
+    assert comparable(tmp_path / "a") == comparable(tmp_path / "b")
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+
+
+def test_a_dead_sampler_is_replaced_and_the_run_has_all_its_updates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_transport(monkeypatch, lambda: JitteryTransport(1, {"sampler 1": 3, "evaluator 0": 2}))
+    options = {"runner__num_samplers": 2, "runner__eval_interval": 4}
+    summary = train(settings(tmp_path / "a", **options))
+    assert (summary.updates, summary.restarts, summary.exact) == (12, 2, False)
+    log = rows(tmp_path / "a")
+    assert [int(row["updates"]) for row in log] == list(range(1, 13))
+    assert [row["updates"] for row in log if row["eval_return_mean"]] == ["4", "8", "12"]
+    _, tree = checkpoint.read(tmp_path / "a" / checkpoint.CURRENT)
+    assert tree["driver"]["incarnations"] == {"0": 0, "1": 1}
+
+
+def test_an_environment_that_raises_is_rebuilt_and_what_it_was_asked_for_is_asked_again(tmp_path: Path) -> None:
+    env = {"module": "omnirl.testing.environments", "id": "bad", "mode": "raise", "at": 200}
+    summary = train(settings(tmp_path / "a", env=env, runner__max_updates=30))
+    assert summary.updates == 30
+    assert summary.restarts >= 1
+
+
+def test_an_environment_that_always_raises_ends_the_run_with_its_traceback(tmp_path: Path) -> None:
+    env = {"module": "omnirl.testing.environments", "id": "bad", "mode": "raise", "at": 1}
+    config = settings(tmp_path / "a", env=env, runner__num_evaluators=0)
+    with pytest.raises(WorkersFailedError) as caught:
+        train(config)
+    assert caught.value.exit_code == 20
+    assert "sampler 0 (bad) failed 11 times in a row, the limit is 10" in caught.value.lines[0]
+    assert any("Traceback" in line for line in caught.value.lines)
+
+
+def test_the_same_command_again_leaves_a_finished_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = settings(tmp_path)
+    del config["runner"]["ckpt_dir"]
+    folders = [train(config).run_dir for _ in range(2)]
+    assert folders == ["runs/toy-count-seed0", "runs/toy-count-seed0-2"]
+    config["runner"]["max_updates"] = 13
+    assert train(config).run_dir == "runs/toy-count-seed0-3"
+    with pytest.raises(NotFoundError):
+        train(config, resume="must")
+
+
+def test_a_named_folder_that_holds_another_run_is_refused(tmp_path: Path) -> None:
+    train(settings(tmp_path / "a"))
+    with pytest.raises(ConfigError, match="holds this run, finished"):
+        train(settings(tmp_path / "a"))
+    with pytest.raises(ConfigError, match="holds another run"):
+        train(settings(tmp_path / "a", runner__max_updates=99))
+    before = sorted(path.name for path in (tmp_path / "a").iterdir())
+    with pytest.raises(ConfigError, match="cannot be made"):
+        train(settings(tmp_path / "a" / "log.csv" / "x"))
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == before
+
+
+def test_run_config_repeats_the_run(tmp_path: Path) -> None:
+    train(settings(tmp_path / "a", **REPLAY))
+    summary = omnirl.run.train(
+        str(tmp_path / "a" / "run_config.yaml"), overrides=[f"runner.ckpt_dir={tmp_path / 'b'}"], local=True
+    )
+    assert summary.updates == 12
+    assert comparable(tmp_path / "a") == comparable(tmp_path / "b")
+
+
+def test_resume_must_goes_on_beyond_the_first_target(tmp_path: Path) -> None:
+    train(settings(tmp_path / "a", modules__learner={"lr": 0.5}))
+    summary = omnirl.run.train(
+        str(tmp_path / "a" / "run_config.yaml"), overrides=["runner.max_updates=15"], local=True, resume="must"
+    )
+    assert (summary.updates, summary.run_dir) == (15, str(tmp_path / "a"))
+    assert [int(row["updates"]) for row in rows(tmp_path / "a")] == list(range(1, 16))
+
+
+def test_an_agent_is_evaluated_by_several_evaluators(tmp_path: Path) -> None:
+    train(settings(tmp_path / "a"))
+    config = omnirl.run.configure(settings(tmp_path / "a", runner__num_evaluators=3, runner__num_episodes=4))
+    result = omnirl.run.evaluate(config, model="agent_12", local=True)
+    assert (result.model, result.episodes, len(result.per_evaluator)) == ("agent_12", 12, 3)
+    assert result.metrics["return_mean"] == 5.0
+    assert omnirl.run.evaluate(str(tmp_path / "a"), episodes=7, local=True).episodes == 7
+    with pytest.raises(NotFoundError, match=r"no model 'agent_99'; there are: agent_12"):
+        omnirl.run.evaluate(config, model="agent_99", local=True)
+
+
+def test_a_loaded_policy_acts(tmp_path: Path) -> None:
+    train(settings(tmp_path / "a"))
+    policy = omnirl.run.load_policy(tmp_path / "a")
+    action = policy.choose_action(np.zeros((1, 1), np.float32))
+    assert action.shape == (1,)
+    assert policy.meta["updates"] == 12
+
+
+def test_a_checkpoint_of_other_spaces_is_refused(tmp_path: Path) -> None:
+    train(settings(tmp_path / "a"))
+    path = tmp_path / "a" / "run_config.yaml"
+    overrides = ["env.id=chain5", "env.length=", "runner.max_updates=20"]
+    with pytest.raises(Exception, match="observation space saved") as caught:
+        omnirl.run.train(str(path), overrides=overrides, local=True, resume="must")
+    assert caught.value.exit_code == 5  # type: ignore[attr-defined]
+
+
+def test_too_few_steps_for_an_update_is_said(tmp_path: Path) -> None:
+    config = settings(tmp_path / "a", **REPLAY, runner__max_updates=None, runner__max_steps=50)
+    with pytest.raises(ConfigError, match=r"runner\.max_steps: 50 steps allow no update; at least 74"):
+        train(config)
