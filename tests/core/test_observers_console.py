@@ -86,7 +86,7 @@ def test_the_first_line_says_what_runs_where():
 def test_the_first_line_says_where_a_run_goes_on():
     run = replace(RUN, resumed_from=50, total_steps=1000, num_samplers=1, notices=())
     assert told("plain", ("run_started", run)) == (
-        "PPO CartPole-v1 seed 0: 100 updates or 1,000 env steps, 1 sampler, ray, runs/cartpole-ppo-seed0, "
+        "PPO CartPole-v1 seed 0: 100 updates (1,000 env steps), 1 sampler, ray, runs/cartpole-ppo-seed0, "
         "resumed at update 50\n"
     )
 

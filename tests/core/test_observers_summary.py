@@ -104,18 +104,19 @@ def test_with_matplotlib_but_no_picture_there_is_no_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("run", "summary", "target"),
+    ("runner", "target"),
     [
-        (RUN, SUMMARY, " runner.max_updates=200"),
-        (replace(RUN, total_updates=0, total_steps=100_000), SUMMARY, " runner.max_steps=200000"),
-        # both targets, and the steps were reached first
-        (replace(RUN, total_updates=500, total_steps=1000), SUMMARY, " runner.max_steps=2000"),
-        (None, SUMMARY, " runner.max_updates=200"),
-        (RUN, replace(SUMMARY, status="interrupted"), ""),
+        ({"max_updates": 100, "max_steps": None}, " runner.max_updates=200"),
+        ({"max_updates": None, "max_steps": 100_000}, " runner.max_steps=200000"),
+        ({"max_updates": 500, "max_steps": 1000}, " runner.max_updates=200 runner.max_steps=2000"),
+        ({}, " runner.max_updates=200"),
     ],
 )
-def test_the_resume_command_names_a_further_target_only_where_one_is_needed(run, summary, target):
-    assert commands(summary, run)["resume"] == "omnirl resume runs/cartpole-ppo-seed0" + target
+def test_a_finished_run_goes_on_with_a_further_target(runner, target):
+    run = replace(RUN, total_steps=102_400, config={"runner": runner})
+    assert commands(SUMMARY, run)["resume"] == "omnirl resume runs/cartpole-ppo-seed0" + target
+    interrupted = replace(SUMMARY, status="interrupted")
+    assert commands(interrupted, run)["resume"] == "omnirl resume runs/cartpole-ppo-seed0"
 
 
 def test_commands_are_quoted_for_the_shell():

@@ -51,12 +51,7 @@ def show_algorithm(name: Annotated[str, typer.Argument(metavar="NAME")], as_json
     if as_json:
         print(json.dumps({**facts, "parameters": rows}, ensure_ascii=False, indent=2))
         return
-    for line in aligned(
-        [
-            [f"{key}:", ", ".join(value) if isinstance(value, list) else str(value)]
-            for key, value in facts.items()
-        ]
-    ):
+    for line in aligned([[f"{key}:", _shown(value)] for key, value in facts.items() if value != []]):
         print(line)
     print()
     print_rows(rows, ("key", "default", "description"), as_json=False)
@@ -76,3 +71,9 @@ def _facts(spec: AlgorithmSpec) -> dict[str, Any]:
         "several learners": supports.learners,
         "metrics": list(spec.metric_names),
     }
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -14,6 +14,9 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_
     if as_json:
         print(json.dumps(list(rows), ensure_ascii=False, indent=2))
         return
+    if not rows:
+        print("none is installed")
+        return
     for line in aligned([columns, *([_cell(row.get(column)) for column in columns] for row in rows)]):
         print(line)
 

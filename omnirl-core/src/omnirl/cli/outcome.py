@@ -7,6 +7,7 @@
 3 to 24     what :mod:`omnirl.api.errors` says
 30          an evaluation below ``--min-return``
 130, 143    Ctrl-C, SIGTERM
+141         nobody reads our output any more
 ==========  =======================================================
 """
 
@@ -22,7 +23,7 @@ from collections.abc import Callable, Sequence
 
 from omnirl.api.errors import OmniRLError
 
-BUG, INTERRUPTED, TERMINATED = 1, 130, 143
+BUG, INTERRUPTED, UNREAD, TERMINATED = 1, 130, 141, 143
 
 
 def exit_code_of(action: Callable[[], None], arguments: Sequence[str]) -> int:
@@ -40,7 +41,7 @@ def exit_code_of(action: Callable[[], None], arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BUG
+        return UNREAD
     except Exception as error:
         warn(f"omnirl: a bug: {_one_line(error)} (the traceback is in {save_traceback(error, arguments)})")
         return BUG

@@ -38,21 +38,22 @@ def section_model(field: FieldInfo) -> type[BaseModel] | None:
 
 
 def default_text(field: FieldInfo) -> str:
-    """The default as it would be written in YAML; ``required`` where there is none, ``-`` for unset."""
+    """The default as it would be written in YAML; ``required`` where there is none, ``unset`` for null."""
     if field.is_required():
         return "required"
-    return yaml_text(field.get_default(call_default_factory=True))
+    value = field.get_default(call_default_factory=True)
+    return "unset" if value is None else yaml_text(value)
 
 
 def yaml_text(value: Any) -> str:
     """A value in one line of YAML."""
     if value is None:
-        return "-"
+        return "null"
     if isinstance(value, BaseModel):
         items = value.model_dump(exclude_none=True)
         if items.get("kind") == "constant":  # a schedule that is written as a plain number
             return yaml_text(items["value"])
-        return "{" + ", ".join(f"{key}: {yaml_text(item)}" for key, item in items.items()) + "}"
+        return yaml_text(dict(sorted(items.items(), key=lambda item: item[0] != "kind")))
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {yaml_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):

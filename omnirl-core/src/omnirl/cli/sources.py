@@ -16,7 +16,7 @@ import typer
 if TYPE_CHECKING:
     from omnirl.config.files import Tree
 
-_OVERRIDE = re.compile(r"[\w.\-]+=")
+_OVERRIDE = re.compile(r"[^/\\]*=")  # before the = of a path there is a separator, of a key there is none
 
 RUNS = Path("runs")
 

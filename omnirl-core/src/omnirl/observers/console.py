@@ -156,14 +156,17 @@ def plain_line(run: RunInfo, progress: Progress) -> str:
 
 
 def _first_line(run: RunInfo) -> str:
-    targets = []
-    if run.total_updates:
-        targets.append(f"{run.total_updates:,} updates")
-    if run.total_steps:
-        targets.append(f"{run.total_steps:,} env steps")
+    updates, steps = f"{run.total_updates:,} updates", f"{run.total_steps:,} env steps"
+    target = (
+        f"{updates} ({steps})"
+        if run.total_updates and run.total_steps
+        else updates
+        if run.total_updates
+        else steps
+    )
     samplers = f"{run.num_samplers} sampler{'' if run.num_samplers == 1 else 's'}"
     since = "" if run.resumed_from is None else f", resumed at update {run.resumed_from:,}"
-    return f"{run.title}: {' or '.join(targets)}, {samplers}, {run.transport}, {run.run_dir}{since}"
+    return f"{run.title}: {target}, {samplers}, {run.transport}, {run.run_dir}{since}"
 
 
 def _run_data(run: RunInfo) -> dict[str, Any]:

@@ -103,8 +103,11 @@ def clock(seconds: float) -> str:
 
 
 def _further_target(summary: RunSummary, run: RunInfo | None) -> str:
-    if run is not None and run.total_updates and summary.updates >= run.total_updates:
-        return f" runner.max_updates={2 * run.total_updates}"
-    if run is not None and run.total_steps:
-        return f" runner.max_steps={2 * run.total_steps}"
-    return f" runner.max_updates={2 * summary.updates}"
+    """An override that doubles the target that was set; a run knows both, for one follows from the other."""
+    runner = {} if run is None else run.config.get("runner", {})
+    steps = runner.get("max_steps")
+    if steps is not None and runner.get("max_updates") is None:
+        return f" runner.max_steps={2 * steps}"
+    return f" runner.max_updates={2 * summary.updates}" + (
+        "" if steps is None else f" runner.max_steps={2 * steps}"
+    )

@@ -1,0 +1,305 @@
+"""The lists and descriptions: algorithms, environments, presets, plugins, version."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import Enum
+
+import pytest
+from pydantic import Field
+
+import omnirl.plugins
+from omnirl.api.config import Config, IntTuple
+from omnirl.api.errors import PluginError
+from omnirl.api.plugin import CommandSpec, PresetSpec
+from omnirl.api.schedule import Constant, Linear, Schedule
+from omnirl.cli.app import run
+from omnirl.cli.listing import aligned
+from omnirl.cli.parameters import parameter_rows, yaml_text
+from omnirl.plugins import PluginFailure, PluginSource, Provided, Registry
+from omnirl.testing.algorithm import ALGORITHM
+from omnirl.testing.environments import BACKEND
+
+ACME = PluginSource("acme", "acme-rl", "1.2.0", "acme.plugin")
+BROKEN = PluginSource("broken", "broken-rl", "0.1", "broken.plugin")
+PRESET_TEXT = "# a comment that is kept\nrunner:\n  max_updates: 5\n"
+
+
+@pytest.fixture
+def registry(monkeypatch, tmp_path):
+    """A registry of one plugin that works and one that does not."""
+    package = tmp_path / "acme_presets_for_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "count.yaml").write_text(PRESET_TEXT)
+    (package / "commands.py").write_text(
+        "import typer\n\n"
+        "def hello(name: str, times: int = 1) -> None:\n"
+        "    'Greet NAME.'\n"
+        "    print(' '.join([name] * times))\n\n"
+        "def stop() -> None:\n"
+        "    raise typer.Exit(7)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    specs = {
+        "omnirl_algorithms": [ALGORITHM],
+        "omnirl_env_backends": [BACKEND],
+        "omnirl_presets": [
+            PresetSpec("count-toy", "counting", "acme_presets_for_test:count.yaml"),
+            PresetSpec("lost", "its file is missing", "acme_presets_for_test:lost.yaml"),
+        ],
+        "omnirl_commands": [
+            CommandSpec("hello", "Greet somebody.", "acme_presets_for_test.commands:hello"),
+            CommandSpec("stop", "End with 7.", "acme_presets_for_test.commands:stop"),
+            CommandSpec("gone", "Cannot be loaded.", "acme_presets_for_test.commands:gone"),
+        ],
+    }
+    provided = {hook: [Provided(spec, ACME) for spec in found] for hook, found in specs.items()}
+    failure = PluginFailure(BROKEN, "import", "ImportError: no module named 'fast'")
+    registry = Registry(provided, failures=[failure], loaded=[ACME])
+    monkeypatch.setattr(omnirl.plugins, "load", lambda: registry)
+    yield registry
+    for name in [name for name in sys.modules if name.startswith("acme_presets_for_test")]:
+        del sys.modules[name]
+
+
+def output(arguments, capsys, code=0) -> str:
+    assert run(arguments) == code
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def refusal(arguments, code, capsys) -> str:
+    assert run(arguments) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err
+
+
+# ------------------------------------------------------------------ algos, envs
+
+
+def test_algorithms_are_listed(registry, capsys):
+    lines = output(["algos", "list"], capsys).splitlines()
+    assert lines[0].split() == ["name", "family", "actions", "summary"]
+    assert lines[1].split("  ")[0] == "toy"
+    assert ALGORITHM.summary in lines[1]
+
+
+def test_algorithms_as_json(registry, capsys):
+    (row,) = json.loads(output(["algos", "list", "--json"], capsys))
+    assert row["name"] == "toy"
+    assert row["actions"] == ["discrete", "continuous"]
+    assert (row["distribution"], row["version"]) == ("acme-rl", "1.2.0")
+
+
+def test_an_algorithm_shows_every_key_with_default_and_description(registry, capsys):
+    lines = output(["algos", "show", "toy"], capsys).splitlines()
+    assert f"summary:           {ALGORITHM.summary}" in lines
+    assert "several learners:  no" in lines
+    assert not any(line.startswith("aliases") for line in lines)
+    words = {line.split()[0]: line.split()[1] for line in lines if line.startswith("modules.")}
+    assert words["modules.learner.lr"] == "0.01"
+    assert words["modules.memory.kind"] == "queue"
+    assert words["modules.memory.capacity"] == "1000"
+    assert any("transitions that replay holds" in line for line in lines)
+
+
+def test_an_algorithm_as_json(registry, capsys):
+    data = json.loads(output(["algos", "show", "toy", "--json"], capsys))
+    assert {"key": "modules.learner.lr", "default": "0.01", "description": "size of an update"} in data[
+        "parameters"
+    ]
+    assert data["observations"] == ["vector"]
+
+
+def test_backends_are_listed_and_shown(registry, capsys):
+    assert BACKEND.summary in output(["envs", "list"], capsys)
+    lines = output(["envs", "show", BACKEND.name], capsys).splitlines()
+    assert lines[0] == f"{BACKEND.name}: {BACKEND.summary}"
+    assert any(line.split()[:2] == ["env.id", "required"] for line in lines)
+    assert any(line.split()[:2] == ["env.length", "unset"] for line in lines)
+    assert json.loads(output(["envs", "list", "--json"], capsys))[0]["name"] == BACKEND.name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [
+        (["algos", "show", "tyo"], "toy"),
+        (["envs", "show", "tseting"], "testing"),
+        (["presets", "show", "count-yto"], "count-toy"),
+        (["config", "init", "count-yto"], "count-toy"),
+        (["plugins", "show", "acmee"], "acme"),
+    ],
+)
+def test_an_unknown_name_ends_with_3_and_the_nearest(registry, arguments, nearest, capsys):
+    assert f"did you mean {nearest!r}?" in refusal(arguments, 3, capsys)
+
+
+def test_a_name_of_a_failed_plugin_ends_with_4(registry, capsys):
+    error = refusal(["algos", "show", "broken"], 4, capsys)
+    assert "broken-rl 0.1" in error
+    assert "no module named 'fast'" in error
+
+
+def test_an_empty_list_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(omnirl.plugins, "load", lambda: Registry({}))
+    assert output(["algos", "list"], capsys) == "none is installed\n"
+    assert json.loads(output(["algos", "list", "--json"], capsys)) == []
+
+
+# ------------------------------------------------------------------ presets
+
+
+def test_presets_are_listed_and_shown_with_their_comments(registry, capsys):
+    assert "counting" in output(["presets", "list"], capsys)
+    assert output(["presets", "show", "count-toy"], capsys) == PRESET_TEXT
+    assert json.loads(output(["presets", "show", "count-toy", "--json"], capsys)) == {
+        "name": "count-toy",
+        "yaml": PRESET_TEXT,
+    }
+
+
+def test_a_preset_without_its_file_is_the_plugins_fault(registry, capsys):
+    assert "'lost' cannot be read" in refusal(["presets", "show", "lost"], 4, capsys)
+
+
+def test_a_preset_begins_a_configuration(registry, tmp_path, capsys):
+    assert output(["config", "init", "count-toy"], capsys) == PRESET_TEXT
+    file = tmp_path / "mine.yaml"
+    assert str(file) in output(["config", "init", "count-toy", "-o", str(file)], capsys)
+    assert file.read_text() == PRESET_TEXT
+
+
+def test_a_file_that_is_there_is_not_overwritten(registry, tmp_path, capsys):
+    file = tmp_path / "mine.yaml"
+    file.write_text("mine")
+    assert "not overwritten" in refusal(["config", "init", "count-toy", "-o", str(file)], 2, capsys)
+    assert file.read_text() == "mine"
+
+
+def test_a_folder_that_is_not_there_is_one_line(registry, tmp_path, capsys):
+    target = str(tmp_path / "none" / "mine.yaml")
+    assert "cannot be written" in refusal(["config", "init", "count-toy", "-o", target], 23, capsys)
+
+
+# ------------------------------------------------------------------ plugins and their commands
+
+
+def test_plugins_are_listed_with_those_that_fail(registry, capsys):
+    out = output(["plugins", "list"], capsys)
+    lines = {line.split()[0]: line for line in out.splitlines() if line[0] != " "}
+    assert lines["acme"].split()[1:4] == ["acme-rl", "1.2.0", "ok"]
+    assert lines["broken"].split()[1:4] == ["broken-rl", "0.1", "failed"]
+    assert "no module named 'fast'" in out
+    rows = json.loads(output(["plugins", "list", "--json"], capsys))
+    assert {row["plugin"]: row["status"] for row in rows} == {"acme": "ok", "broken": "failed"}
+
+
+def test_a_plugin_shows_what_it_provides(registry, capsys):
+    out = output(["plugins", "show", "acme"], capsys)
+    assert "algorithms:            toy" in out
+    assert "presets:               count-toy, lost" in out
+    assert output(["plugins", "show", "acme-rl"], capsys) == out
+    (row,) = json.loads(output(["plugins", "show", "broken", "--json"], capsys))
+    assert row["problems"] == ["import: ImportError: no module named 'fast'"]
+
+
+def test_a_plugins_command_is_shown_and_runs(registry, capsys):
+    assert "hello    Greet somebody." in output(["--help"], capsys)
+    assert "acme_presets_for_test.commands" not in sys.modules, "only the command itself may import its code"
+    assert output(["hello", "you", "--times", "2"], capsys) == "you you\n"
+    assert "--times" in output(["hello", "--help"], capsys)
+    assert run(["stop"]) == 7
+
+
+def test_a_plugins_command_that_cannot_be_loaded_ends_with_4(registry, capsys):
+    assert "'gone' cannot be loaded" in refusal(["gone"], 4, capsys)
+
+
+def test_help_works_whatever_is_broken(monkeypatch, capsys):
+    def strict():
+        raise PluginError("plugin 'broken' failed")
+
+    monkeypatch.setattr(omnirl.plugins, "load", strict)
+    assert run(["--help"]) == 0
+    out, err = capsys.readouterr()
+    assert "train" in out
+    assert err == "plugin 'broken' failed\n"
+
+
+# ------------------------------------------------------------------ version
+
+
+def test_version_shows_what_is_installed(capsys):
+    from importlib import metadata
+
+    lines = dict(line.split(maxsplit=1) for line in output(["version"], capsys).splitlines())
+    assert lines["omnirl-core"] == metadata.version("omnirl-core")
+    assert lines["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert json.loads(output(["version", "--json"], capsys)) == lines
+
+
+# ------------------------------------------------------------------ the table of a model's keys
+
+
+class Colour(Enum):
+    red = "red"
+
+
+class Inner(Config):
+    rate: Schedule = Field(default=Constant(value=3e-4), description="a rate")
+    ramp: Schedule = Field(default=Linear(kind="linear", start=1.0, end=0.0), description="a ramp")
+
+
+class Outer(Config):
+    sizes: IntTuple = Field(default=(64, 64), description="sizes")
+    flag: bool = Field(default=False, description="a flag")
+    limit: float | None = Field(default=None, description="a limit")
+    name: str = Field(description="a name")
+    made: dict[str, int] = Field(default_factory=lambda: {"a": 1}, description="made on demand")
+    inner: Inner = Field(default=Inner(), description="a section")
+    maybe: Inner | None = Field(default=None, description="a section that may be left out")
+
+
+def test_keys_defaults_and_descriptions_of_a_model():
+    rows = [(row["key"], row["default"], row["description"]) for row in parameter_rows(Outer, "modules.")]
+    assert rows == [
+        ("modules.sizes", "[64, 64]", "sizes"),
+        ("modules.flag", "false", "a flag"),
+        ("modules.limit", "unset", "a limit"),
+        ("modules.name", "required", "a name"),
+        ("modules.made", "{a: 1}", "made on demand"),
+        ("modules.inner.rate", "0.0003", "a rate"),
+        ("modules.inner.ramp", "{kind: linear, start: 1.0, end: 0.0, after: 0.0, until: 1.0}", "a ramp"),
+        ("modules.maybe.rate", "0.0003", "a rate"),
+        ("modules.maybe.ramp", "{kind: linear, start: 1.0, end: 0.0, after: 0.0, until: 1.0}", "a ramp"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (1e-05, "1e-05"),
+        (Colour.red, "red"),
+        ({"a": [1, None]}, "{a: [1, null]}"),
+    ],
+)
+def test_a_value_in_one_line_of_yaml(value, text):
+    assert yaml_text(value) == text
+
+
+def test_the_last_column_wraps_under_itself(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "24")
+    table = [["key", "text"], ["a", "one two three four five six seven eight nine ten"]]
+    assert aligned(table) == [
+        "key  text",
+        "a    one two three four five six seven",
+        "     eight nine ten",
+    ]
