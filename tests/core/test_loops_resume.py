@@ -111,10 +111,15 @@ def test_saving_has_no_side_effect_and_shares_no_memory():
             if isinstance(value, np.ndarray):
                 value[...] = 0
     rollout = saved.collect(0, 0)
-    rollout.action[:] = 0  # whoever got the rollout may do with it as they like
+    # Whoever got the rollout may do with it as they like.
+    rollout.action[:] = 1 - rollout.action
+    rollout.obs[:] = -1
     plain.collect(0, 0)
+    for name, value in plain.state_dict().items():
+        np.testing.assert_array_equal(saved.state_dict()[name], value, err_msg=name)
     restored, _ = build([Chain(), Chain()], CHAIN, 5)
     assert restored.load_state_dict(saved.state_dict())
+    assert restored.state_dict()["policy"] == {"calls": 20}
     assert_equal(plain.collect(0, 0), restored.collect(0, 0))
 
 
@@ -139,6 +144,11 @@ def test_history_stays_as_short_as_the_oldest_episode():
         assert history.since_oldest()[0].tolist() == [[n, n], [n, n]]
         assert history.since_oldest()[1].tolist() == [0, 1]
         assert len(history._blocks) == 1
+    for i in range(2):
+        history.begin(i, ahead=3)
+    history.extend(np.zeros((3, 2)))
+    assert len(history._blocks) == 0  # all episodes ended with the block
+    assert history.since_oldest()[1].tolist() == [0, 0]
 
 
 class Drifting(Count):
