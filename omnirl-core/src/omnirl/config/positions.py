@@ -25,9 +25,9 @@ class Positions:
             return self._origins[parts]
         for length in range(len(parts) - 1, -1, -1):
             origin = self._origins.get(parts[:length])
-            # What is missing was not given by an override that set its neighbour.
-            if origin is not None and (origin.line or not length):
-                return origin if origin.line or origin.source != "override" else None
+            # An override that set a section's one key does not owe the others; one that set a schedule does.
+            if origin is not None and (origin.line or length > 2 or not length):
+                return origin if origin.line or length or origin.source != "override" else None
         return None
 
     def order(self, path: str | Path) -> tuple[int, int, int]:

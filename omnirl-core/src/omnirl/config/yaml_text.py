@@ -238,12 +238,14 @@ def _translated(error: yaml.YAMLError, text: str) -> YamlMistake:
         problem = "a tab: YAML is indented with spaces"
     elif "but found another document" in problem:
         problem = "a second document begins here; a configuration is one document"
+    elif problem.startswith("expected the node content"):
+        problem = "a key or a value is missing here"
     elif problem == "mapping values are not allowed here":
         problem = "a ':' where no key can be (check the indentation, or quote the text)"
     elif problem == "could not find expected ':'":
         problem = "a ':' is missing after a key"
     elif problem.startswith("expected <block end>"):
-        problem = "does not fit the indentation of the lines above"
+        problem = "does not fit the lines above (check the indentation)"
     elif problem.startswith("found character "):
         problem = f"{problem.split()[2]} cannot begin a value: quote it"
     return YamlMistake((mark.line + 1, mark.column + 1, problem))

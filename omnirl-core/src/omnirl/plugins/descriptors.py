@@ -64,7 +64,7 @@ def checked(hook: str, returned: object) -> tuple[Descriptor, ...]:
 def check(descriptor: object, expected: type[Descriptor], where: str) -> None:
     """Raise DescriptorError unless ``descriptor`` is an ``expected`` whose fields all have their types."""
     if not isinstance(descriptor, expected):
-        raise DescriptorError(f"{where} returned {_shown(descriptor)} where a {expected.__name__} is needed")
+        raise DescriptorError(f"{where}: {_shown(descriptor)} is no {expected.__name__}")
     name = descriptor.name
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DescriptorError(

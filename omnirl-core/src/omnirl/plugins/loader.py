@@ -1,8 +1,8 @@
 """Entry points -> registry: one plugin at a time, so that one that fails costs only itself.
 
 A plugin passes through the stages import, api, hooks, call and descriptors (:class:`PluginFailure`). Two
-environment variables change what is loaded: ``OMNIRL_DISABLE_PLUGINS`` (entry-point names, separated by commas,
-which are not even imported) and ``OMNIRL_STRICT_PLUGINS=1`` (any failure is a PluginError).
+environment variables change what is loaded: ``OMNIRL_DISABLE_PLUGINS`` (entry-point names, separated by
+commas, which are not even imported) and ``OMNIRL_STRICT_PLUGINS=1`` (any failure is a PluginError).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class _Refusal(Exception):
 def load() -> Registry:
     """Return what the installed plugins provide.
 
-    Plugins are imported and asked once per process and setting. Raises PluginError, one line per failure, only
-    where OMNIRL_STRICT_PLUGINS is set.
+    Plugins are imported and asked once per process and setting. Raises PluginError, one line per failure,
+    only where OMNIRL_STRICT_PLUGINS is set.
     """
     disabled = os.environ.get("OMNIRL_DISABLE_PLUGINS", "")
     registry = _load(frozenset(name.strip() for name in disabled.split(",")), tuple(sys.path))

@@ -1,0 +1,218 @@
+"""Stage 2: algorithm and network against the environment's spaces, and the device against the hardware."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnirl.api import ArraySpec, ContinuousAction, DictSpec, DiscreteAction, EnvSpec, MultiDiscreteAction
+from omnirl.api.errors import ConfigError
+from omnirl.config.check import check_device, check_spaces
+from omnirl.config.files import load_text
+from omnirl.config.resolve import ResolvedConfig, resolve
+from omnirl.plugins import Registry
+
+TEXT = """\
+env: {module: acme_envs, id: walk}
+agent: {module: %s}
+device: {learner: %s}
+"""
+VECTOR = ArraySpec((4,))
+IMAGE = ArraySpec((3, 84, 84), "uint8", layout="image")
+TWO = DiscreteAction(2)
+BOUNDED = ContinuousAction((-2.0, -1.0), (2.0, 1.0))
+UNBOUNDED = ContinuousAction((-1.0, -1.0), (1.0, float("inf")))
+
+
+def configured(registry: Registry, module: str, extra: str = "", device: str = "cpu") -> ResolvedConfig:
+    return resolve(load_text(TEXT % (module, device) + extra, "train.yaml"), registry)
+
+
+@pytest.mark.parametrize(
+    ("module", "observation", "action"),
+    [
+        ("acme_q", VECTOR, TWO),
+        ("acme_pg", VECTOR, BOUNDED),
+        ("acme_pg", IMAGE, UNBOUNDED),
+        ("acme_ac", VECTOR, BOUNDED),
+    ],
+)
+def test_what_fits_is_accepted(fake_registry: Registry, module: str, observation: Any, action: Any) -> None:
+    check_spaces(configured(fake_registry, module), EnvSpec(observation, action))
+
+
+@pytest.mark.parametrize(
+    ("module", "observation", "action", "line"),
+    [
+        (
+            "acme_q",
+            VECTOR,
+            ContinuousAction((-2.0,), (2.0,)),
+            "acme_q needs discrete actions; walk has continuous actions of 1 value in [-2, 2] "
+            "(installed for it: "
+            "acme_ac, acme_pg)",
+        ),
+        (
+            "acme_ac",
+            VECTOR,
+            TWO,
+            "acme_ac needs bounded continuous actions; walk has 2 discrete actions (installed for "
+            "it: acme_pg, "
+            "acme_q)",
+        ),
+        (
+            "acme_ac",
+            VECTOR,
+            UNBOUNDED,
+            "acme_ac needs finite action bounds: action_space.high[1] = inf (installed for it: acme_pg)",
+        ),
+        (
+            "acme_ac",
+            VECTOR,
+            ContinuousAction((float("-inf"),), (1.0,)),
+            "acme_ac needs finite action bounds: action_space.low[0] = -inf (installed for it: acme_pg)",
+        ),
+        (
+            "acme_q",
+            VECTOR,
+            MultiDiscreteAction((2, 3)),
+            "acme_q needs discrete actions; walk has multi-discrete actions of [2, 3] values",
+        ),
+        (
+            "acme_q",
+            IMAGE,
+            TWO,
+            "acme_q takes vector observations; walk has image observations of shape [3, 84, 84] "
+            "(installed for it: "
+            "acme_pg)",
+        ),
+        (
+            "acme_pg",
+            DictSpec((("a", VECTOR), ("b/0", VECTOR))),
+            TWO,
+            "acme_pg takes vector or image observations; walk has dict observations (a, b/0)",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_one_line(
+    fake_registry: Registry, module: str, observation: Any, action: Any, line: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_spaces(configured(fake_registry, module), EnvSpec(observation, action))
+    assert caught.value.lines == (f"train.yaml:2:9 agent.module: {line}",)
+
+
+def test_the_spec_may_name_the_environment(fake_registry: Registry) -> None:
+    with pytest.raises(ConfigError, match=r"; Swim-v2 has continuous actions of 2 values in \[-2, 2\]"):
+        check_spaces(configured(fake_registry, "acme_q"), EnvSpec(VECTOR, BOUNDED, id="Swim-v2"))
+
+
+def test_actions_and_observations_are_both_reported(fake_registry: Registry) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_spaces(configured(fake_registry, "acme_q"), EnvSpec(IMAGE, BOUNDED))
+    assert len(caught.value.lines) == 2
+
+
+def test_a_network_must_fit_the_observations(fake_registry: Registry, fakes: Any) -> None:
+    cnn = configured(fake_registry, "acme_q", "modules: {network: {kind: cnn}}\n")
+    with pytest.raises(ConfigError) as caught:
+        check_spaces(cnn, EnvSpec(VECTOR, TWO))
+    assert caught.value.lines == (
+        "train.yaml:4:21 modules.network.kind: cnn takes image observations; walk has vector "
+        "observations of shape "
+        "[4] (use mlp)",
+    )
+
+
+def test_an_mlp_takes_no_images(fake_registry: Registry, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configured(fake_registry, "acme_q")
+    supports = fakes.Supports(actions=("discrete",), observations=("vector", "image"))
+    object.__setattr__(
+        config, "algorithm", fakes.algorithm("acme_q", "QConfig", "q_flow", supports, "acme.q")
+    )
+    with pytest.raises(ConfigError) as caught:
+        check_spaces(config, EnvSpec(IMAGE, TWO))
+    assert caught.value.lines == (
+        "train.yaml modules.network.kind: mlp takes vector observations; walk has image observations "
+        "of shape "
+        "[3, 84, 84] (use cnn)",
+    )
+
+
+@pytest.fixture
+def torch_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Put a torch of this source first on the import path of child processes."""
+
+    def put(source: str) -> None:
+        (tmp_path / "torch.py").write_text(source)
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    return put
+
+
+def fake_torch(cuda: str, available: bool) -> str:
+    return (
+        "from types import SimpleNamespace as S\n__version__ = '2.13.0'\n"
+        f"version = S(cuda={cuda})\ncuda = S(is_available=lambda: {available})\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (
+            fake_torch("None", False),
+            "this torch (2.13.0) is built without CUDA: install another, or use cpu or auto",
+        ),
+        (fake_torch("'12.8'", False), "torch 2.13.0 (CUDA 12.8) finds no GPU: use cpu or auto"),
+        (
+            "raise ImportError('libcudart is missing')",
+            "torch cannot be asked for CUDA: ImportError: libcudart is missing",
+        ),
+    ],
+)
+def test_cuda_without_cuda_is_one_line(
+    fake_registry: Registry, torch_that: Any, source: str, text: str
+) -> None:
+    torch_that(source)
+    with pytest.raises(ConfigError) as caught:
+        check_device(configured(fake_registry, "acme_q", device="cuda"))
+    assert caught.value.lines == (f"train.yaml:3:10 device.learner: {text}",)
+
+
+def test_cuda_with_cuda_is_accepted(fake_registry: Registry, torch_that: Any) -> None:
+    torch_that(fake_torch("'12.8'", True))
+    check_device(configured(fake_registry, "acme_q", device="gpu"))
+
+
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+def test_other_devices_ask_nothing(
+    fake_registry: Registry, torch_that: Any, tmp_path: Path, device: str
+) -> None:
+    torch_that(f"open({str(tmp_path / 'asked')!r}, 'w')")
+    check_device(configured(fake_registry, "acme_q", device=device))
+    assert not (tmp_path / "asked").exists()
+
+
+def test_configurations_are_read_and_checked_without_anything_heavy(installation: Any) -> None:
+    fakes = Path(__file__).parent / "fakes" / "acme_rl.py"
+    plugin = (
+        "from omnirl.api import hookimpl\nOMNIRL_API = 1\n"
+        "@hookimpl\ndef omnirl_algorithms():\n    import acme_rl\n    return [acme_rl.Q]\n"
+        "@hookimpl\ndef omnirl_env_backends():\n    import acme_rl\n    return [acme_rl.ENVS]\n"
+    )
+    modules = {"acme_plugin": plugin, "acme_rl": fakes.read_text()}
+    installation.add("acme-rl", "1.2", {"acme": "acme_plugin"}, modules)
+    assert (
+        installation.ask(
+            "import sys\nfrom omnirl.config import check, files, resolve, schema\n"
+            "tree = files.load_text('env: {module: acme_envs, id: x}\\nagent: {module: acme_q}\\n"
+            "runner: {max_updates: 1}', 't')\n"
+            "config = resolve.resolve(tree, registry)\ncheck.check_files(config)\n"
+            "schema.json_schema(registry, config.algorithm, config.backend)\n"
+            "answer = [name for name in ('torch', 'ray', 'gymnasium') if name in sys.modules]"
+        )
+        == []
+    )
