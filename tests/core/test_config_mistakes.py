@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from omnirl.api.errors import ConfigError, PluginError
-from omnirl.config.check import check_end
+from omnirl.config.check import check_end, placed
 from omnirl.config.files import load_text, merge
 from omnirl.config.resolve import ResolvedConfig, resolve
 from omnirl.plugins import PluginFailure, PluginSource, Provided, Registry
@@ -145,6 +145,16 @@ def test_a_folder_without_permission(
     assert lines_of(BASE, fake_registry, f"runner.ckpt_dir={tmp_path}/run") == [
         f"override runner.ckpt_dir: {tmp_path}/run cannot be made: no permission to write in {tmp_path}"
     ]
+
+
+def test_a_plugins_lines_get_their_positions(checked: Checked, fake_registry: Registry) -> None:
+    config = checked(BASE, fake_registry)
+    error = ConfigError(["env.id: unknown environment 'walk'", "memory.capacity: too small", "a: no key"])
+    assert placed(config, error).lines == (
+        "train.yaml:2:26 env.id: unknown environment 'walk'",
+        "train.yaml modules.memory.capacity: too small",
+        "a: no key",
+    )
 
 
 def test_the_home_folder_is_meant_by_a_tilde(

@@ -95,6 +95,14 @@ def check_device(config: ResolvedConfig) -> None:
     raise_all(config, [Mistake(("device", "learner"), text)])
 
 
+def placed(config: ResolvedConfig, error: ConfigError) -> ConfigError:
+    """A plugin's error with the positions of the keys that its lines begin with (``env.id: ...``)."""
+    positions = Positions(config.tree)
+    mistakes = [_placed(config, line) for line in error.lines if _PLACED.fullmatch(line)]
+    others = [line for line in error.lines if not _PLACED.fullmatch(line)]
+    return ConfigError([*(positions.line(item.path, item.text, item.at) for item in mistakes), *others])
+
+
 def num_samplers(config: ResolvedConfig) -> int:
     """The number of samplers, ``auto`` resolved for this machine."""
     number = config.runner.num_samplers
