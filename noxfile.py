@@ -29,7 +29,7 @@ from pathlib import Path
 
 import nox
 
-ROOT = Path(__file__).parent
+ROOT = Path(__file__).parent  # nox runs every command in this folder, so paths are given from here
 DISTRIBUTIONS = ("omnirl-core", "omnirl-algos", "omnirl-gymnasium")
 PARTS = {  # what each distribution brings, for its coverage
     "core": [
@@ -81,11 +81,11 @@ def wheels(session: nox.Session) -> Path:
         for path in sorted((ROOT / name).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("."):
                 content.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
-    folder = ROOT / ".nox" / "wheels" / content.hexdigest()[:16]
+    folder = Path(".nox", "wheels", content.hexdigest()[:16])
     if not folder.is_dir():
         partial = Path(session.create_tmp()) / "wheels"
         shutil.rmtree(partial, ignore_errors=True)
-        sources = [str(ROOT / name) for name in DISTRIBUTIONS]
+        sources = [f"./{name}" for name in DISTRIBUTIONS]
         session.run(
             "python", "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(partial), *sources, silent=True
         )
@@ -97,9 +97,9 @@ def wheels(session: nox.Session) -> Path:
 def install(session: nox.Session, *parts: str, extras: str = "", tools: tuple[str, ...] = PYTEST) -> None:
     """Install the wheels of ``parts`` (core, algos, gymnasium) and ``tools``, at the tested versions."""
     folder = wheels(session)
-    files = [str(next(folder.glob(f"omnirl_{part}-*.whl"))) for part in parts]
+    files = [f"./{next(folder.glob(f'omnirl_{part}-*.whl'))}" for part in parts]
     wanted = [f"{file}{extras if 'omnirl_core' in file else ''}" for file in files]
-    session.install("-q", "-c", str(ROOT / "constraints.txt"), *wanted, *tools)
+    session.install("-q", "-c", "constraints.txt", *wanted, *tools)
     # a reused environment may hold an older build of the same version
     session.install("-q", "--force-reinstall", "--no-deps", *files)
 
@@ -114,7 +114,7 @@ def run_tests(session: nox.Session, folder: str, *measured: str, parallel: bool 
     """Run ``tests/<folder>``: side by side where tests share nothing, then one by one those that start Ray or
     measure time. On this Python the coverage of ``measured`` parts of the installed package is shown."""
     show = session.python == HERE and bool(measured) and not session.posargs
-    data = ROOT / ".nox" / f".coverage-{folder}"
+    data = Path(".nox", f".coverage-{folder}").absolute()
     env = {"COVERAGE_FILE": str(data), **(ONE_THREAD if parallel else {})}
     cover: list[str] = []
     if show:
@@ -176,14 +176,14 @@ def integration(session: nox.Session) -> None:
 def packaging(session: nox.Session) -> None:
     """What is in the wheels, and plugins as distributions on disk."""
     install(session, "core", tools=(*PYTEST, "import-linter"))
-    os.environ["OMNIRL_WHEELS"] = str(wheels(session))
+    session.env["OMNIRL_WHEELS"] = str(wheels(session).absolute())
     run_tests(session, "packaging")
 
 
 @nox.session(python=[HERE])
 def lint(session: nox.Session) -> None:
     """Ruff's rules and its formatting."""
-    session.install("-q", "-c", str(ROOT / "constraints.txt"), "ruff")
+    session.install("-q", "-c", "constraints.txt", "ruff")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
 
@@ -198,10 +198,12 @@ def types(session: nox.Session) -> None:
 @nox.session(python=[HERE])
 def imports(session: nox.Session) -> None:
     """What may import what."""
-    session.install("-q", "-c", str(ROOT / "constraints.txt"), "import-linter")
+    session.install("-q", "-c", "constraints.txt", "import-linter")
     folder = wheels(session)
-    session.install("-q", "--force-reinstall", "--no-deps", *map(str, sorted(folder.glob("*.whl"))))
-    session.run("lint-imports", "--no-cache")
+    session.install(
+        "-q", "--force-reinstall", "--no-deps", *(f"./{file}" for file in sorted(folder.glob("*.whl")))
+    )
+    session.run("lint-imports", "--no-cache", "--no-logo")
 
 
 @nox.session(python=[HERE])

@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument(
         "--ppo-updates", type=int, default=40, help="rollouts learnt from, 16 gradient steps each"
     )
-    parser.add_argument("--dqn-updates", type=int, default=4000, help="gradient steps")
+    parser.add_argument("--dqn-updates", type=int, default=8000, help="gradient steps")
     parser.add_argument("--threads", type=int, default=1, help="torch's threads, on both sides")
     parser.add_argument("--sb3-python", default=sys.executable, help="a Python that has stable-baselines3")
     parser.add_argument("--json", type=Path, help="write all rounds to this file")
