@@ -46,8 +46,6 @@ class EpsilonGreedy:
     def __call__(self, greedy: Callable[[], Array], act: ActContext) -> Array:
         """The actions [B]; ``greedy`` is asked for its [B] only where one of them is needed."""
         explores: Array = self._chance.next(act.rng) < self.epsilon(act)
-        random = self._action.next(act.rng)
-        if explores.all():
-            return random.copy()
-        action: Array = np.where(explores, random, greedy())
-        return action
+        random: Array = self._action.next(act.rng)
+        result: Array = random.copy() if explores.all() else np.where(explores, random, greedy())
+        return result

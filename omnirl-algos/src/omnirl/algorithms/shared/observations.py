@@ -5,6 +5,8 @@ Letters: N rows (any leading axes in one).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from omnirl.api import Array, ArraySpec, ConfigError, EnvSpec, Obs
@@ -34,4 +36,4 @@ def network_input(obs: Obs, spec: ArraySpec) -> Array:
     assert isinstance(obs, np.ndarray)
     if spec.layout == "image":
         return obs.reshape(-1, *spec.shape)
-    return np.asarray(obs.reshape(-1, spec.size), np.float32)
+    return np.asarray(obs.reshape(-1, math.prod(spec.shape)), np.float32)

@@ -1,0 +1,160 @@
+"""Fixtures of the algorithms' tests: right values from independent derivations, and a run in miniature."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from omnirl.api import (
+    Array,
+    ArraySpec,
+    Clock,
+    DiscreteAction,
+    EnvContext,
+    EnvSpec,
+    FlowContext,
+    LearnerContext,
+    MemoryContext,
+    PolicyContext,
+    Rollout,
+)
+from omnirl.api.plugin import AlgorithmSpec, load_object
+from omnirl.loops.collection import collect_loop
+from omnirl.testing.environments import PropConfig, build_env, get_env_spec
+from omnirl.testing.fakes import FakeStreams
+
+GOLDENS: dict[str, dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "goldens.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.fixture(scope="session")
+def golden() -> Callable[[str], dict[str, Any]]:
+    """``golden(id)`` -> inputs, expected, must_not_equal, tol_float32."""
+    return GOLDENS.__getitem__
+
+
+@pytest.fixture(scope="session")
+def specs() -> dict[str, AlgorithmSpec]:
+    """The algorithms by name."""
+    from omnirl.algorithms.plugin import ALGORITHMS
+
+    return {spec.name: spec for spec in ALGORITHMS}
+
+
+@pytest.fixture
+def learner_context() -> LearnerContext:
+    return LearnerContext(rank=0, world_size=1, rendezvous=None, device="cpu", threads=1, seed=3)
+
+
+@pytest.fixture
+def clock() -> Callable[..., Clock]:
+    """A clock of update ``n``; 1000 updates are the whole run."""
+
+    def at(update: int, seed: int | None = None) -> Clock:
+        return Clock(update, update * 100, update / 1000, update + 17 if seed is None else seed)
+
+    return at
+
+
+@pytest.fixture
+def make_rollout() -> Callable[..., Rollout]:
+    """A random rollout [T, B] of 3 features, with an end of each kind, as a policy of ``log_prob`` -1 made it."""
+
+    def make(
+        steps: int = 8,
+        envs: int = 2,
+        *,
+        seed: int = 0,
+        number: int = 0,
+        action: Array | None = None,
+        rewards: Array | None = None,
+        every_step_ends: bool = False,
+    ) -> Rollout:
+        rng = np.random.default_rng(seed)
+        terminated = np.full((steps, envs), every_step_ends)
+        truncated = np.zeros((steps, envs), bool)
+        if not every_step_ends and steps > 4:
+            terminated[2, 0] = truncated[4, envs - 1] = True
+        final_at = np.argwhere(terminated | truncated).astype(np.int64)
+        first = np.zeros((steps + 1, envs), bool)
+        first[1:] = terminated | truncated
+        return Rollout(
+            obs=rng.standard_normal((steps + 1, envs, 3)).astype(np.float32),
+            first=first,
+            action=rng.integers(0, 2, (steps, envs)) if action is None else action,
+            reward=rng.standard_normal((steps, envs)).astype(np.float32) if rewards is None else rewards,
+            terminated=terminated,
+            truncated=truncated,
+            final_obs=rng.standard_normal((len(final_at), 3)).astype(np.float32),
+            final_at=final_at,
+            extras={"log_prob": np.full((steps, envs), -1.0, np.float32)},
+            number=number,
+        )
+
+    return make
+
+
+@pytest.fixture
+def vector_spec() -> EnvSpec:
+    """Three features, two actions."""
+    return EnvSpec(ArraySpec((3,)), DiscreteAction(2))
+
+
+class Miniature:
+    """A run in one process: a sampler, a memory and a learner, paced as the runtime paces them."""
+
+    def __init__(
+        self, algorithm: AlgorithmSpec, modules: Mapping[str, Any], env_id: str, num_envs: int, steps: int
+    ) -> None:
+        env_config = PropConfig(id=env_id)
+        config = load_object(algorithm.config).model_validate(modules)
+        self.spec = get_env_spec(env_config)
+        self.flow = load_object(algorithm.data_flow)(config, FlowContext(num_envs, 1))
+        self.updates = (steps - self.flow.warmup_steps) // self.flow.steps_per_update
+        context = LearnerContext(rank=0, world_size=1, rendezvous=None, device="cpu", threads=1, seed=1)
+        self.learner = load_object(algorithm.learner)(config, self.spec, context)
+        self.memory = load_object(algorithm.memory)(
+            config, self.spec, MemoryContext(0, 1, self.learner.reduce)
+        )
+        self.policy = load_object(algorithm.policy)(
+            config, self.spec, PolicyContext("sampler", 0, 1, num_envs)
+        )
+        environment = build_env(env_config, EnvContext("sampler", 0, num_envs))
+        streams = FakeStreams(seed=1, target_steps=steps)
+        self.collector = collect_loop(environment, self.policy, self.flow.unroll_length, streams)
+        self.metrics: list[Mapping[str, float]] = []
+
+    def run(self) -> Miniature:
+        """To the end, the policy in lock-step with the learner."""
+        collected, flow = 0, self.flow
+        for update in range(self.updates):
+            self.policy.set_weights(self.learner.get_weights())
+            while collected < flow.warmup_steps + (update + 1) * flow.steps_per_update:
+                rollout = self.collector.collect(update, collected)
+                self.learner.observe(rollout)
+                self.memory.add(rollout, update)
+                collected += rollout.steps
+            clock = Clock(update, collected, update / self.updates, update)
+            self.learner.learn(self.memory.next_batch(clock), clock)
+            if update % 50 == 0:
+                self.metrics.append(self.learner.metrics())
+        self.policy.set_weights(self.learner.get_weights())
+        return self
+
+
+@pytest.fixture
+def miniature(specs: dict[str, AlgorithmSpec]) -> Callable[..., Miniature]:
+    """``miniature(algorithm, modules, env_id, num_envs=8, steps=...)`` -> a finished :class:`Miniature`."""
+
+    def run(
+        algorithm: str, modules: Mapping[str, Any], env_id: str, *, steps: int, num_envs: int = 8
+    ) -> Miniature:
+        return Miniature(specs[algorithm], modules, env_id, num_envs, steps).run()
+
+    return run

@@ -1,0 +1,130 @@
+"""Losses of PPO and DQN, with their gradients, against goldens and hand-computed numbers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from omnirl.algorithms.shared import losses
+from omnirl.algorithms.shared.targets import bootstrapped, greatest_target_value
+from omnirl.algorithms.shared.torch_distributions import categorical
+from omnirl.algorithms.shared.value_learner import TransitionTensors, temporal_difference_loss
+
+
+def tensor(values, dtype=torch.float32):
+    return torch.tensor(values, dtype=dtype)
+
+
+def close(actual, expected, tolerance=1e-5):
+    torch.testing.assert_close(actual.detach(), tensor(expected), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ["ppo/loss_norm_noVclip", "ppo/loss_norm_Vclip"])
+def test_ppo_loss_and_its_gradient(golden, name):
+    case = golden(name)
+    given, expected = case["inputs"], case["expected"]
+    logits, values = tensor(given["logits"]).requires_grad_(), tensor(given["values"]).requires_grad_()
+    returns, clip = tensor(given["returns"]), given["clip"]
+
+    log_prob, entropy = categorical(logits, tensor(given["actions"], torch.int64).unsqueeze(1))
+    log_ratio = log_prob - tensor(given["old_log_probs"])
+    advantages = losses.standardize_minibatches(tensor(given["advantages"]), size=6)
+    policy_loss = losses.clipped_surrogate_loss(log_ratio.exp(), advantages, clip)
+    if given["clip_value_loss"]:
+        value_loss = losses.clipped_value_loss(values, returns, tensor(given["old_values"]), clip)
+    else:
+        value_loss = losses.half_mse_loss(values, returns)
+    total = policy_loss + given["vf_coef"] * value_loss - given["ent_coef"] * entropy.mean()
+    total.backward()
+    k1, k3 = losses.kl_estimates(log_ratio)
+
+    for actual, key in (
+        (log_ratio.exp(), "ratio"),
+        (advantages, "normalised_advantages"),
+        (policy_loss, "policy_loss"),
+        (value_loss, "value_loss_half_mse"),
+        (entropy.mean(), "entropy"),
+        (total, "total_loss"),
+        (k1, "approx_kl_k1"),
+        (k3, "approx_kl_k3"),
+        (logits.grad, "grad_logits"),
+        (values.grad, "grad_values"),
+    ):
+        close(actual, expected[key], case["tol_float32"])
+
+
+def test_advantages_use_the_unbiased_deviation(golden):
+    given = golden("ppo/loss_norm_population_std")
+    result = losses.standardize_minibatches(tensor(given["inputs"]["advantages"]), size=6)
+    assert (result - tensor(given["expected"]["normalised_advantages"])).abs().max() > 0.05
+    close(
+        losses.standardize_minibatches(tensor([1.0, 2.0, 3.0, 4.0]), 4),
+        [-1.161895, -0.387298, 0.387298, 1.161895],
+    )
+
+
+def test_equal_advantages_become_zeros():
+    close(losses.standardize_minibatches(tensor([2.0, 2.0, 2.0]), 3), [0.0, 0.0, 0.0])
+
+
+def test_each_minibatch_has_its_own_mean_and_a_last_single_sample_stays():
+    result = losses.standardize_minibatches(tensor([0.0, 2.0, 10.0, 14.0, 7.0]), 2)
+    half = 0.5**0.5
+    close(result, [-half, half, -half, half, 7.0])
+
+
+def test_an_uneven_last_minibatch_is_standardized_too():
+    close(
+        losses.standardize_minibatches(tensor([5.0, 5.0, 5.0, 1.0, 3.0]), 3), [0, 0, 0, -(0.5**0.5), 0.5**0.5]
+    )
+
+
+def test_dqn_target_bootstraps_at_a_truncation_and_not_at_a_termination(golden):
+    case = golden("dqn/targets")
+    given = case["inputs"]
+    discount = given["gamma"] * (1 - tensor(given["terminated"]))
+    target = tensor(given["q_target_next"])
+    next_value = greatest_target_value(
+        torch.zeros(4, 1), lambda obs: torch.full((4, 3), 99.0), lambda obs: target
+    )
+    close(bootstrapped(tensor(given["rewards"]), discount, next_value), case["expected"]["dqn_target"])
+
+
+@pytest.mark.parametrize(
+    ("error_loss", "key"),
+    [(losses.huber_loss, "huber_unweighted_mean"), (losses.squared_loss, "mse_unweighted")],
+)
+def test_error_losses(golden, error_loss, key):
+    case = golden("dqn/huber_loss_weighted")
+    error = tensor(case["inputs"]["target"]) - tensor(case["inputs"]["q_taken"])
+    close(error, case["expected"]["td"])
+    close(error_loss(error).mean(), case["expected"][key])
+
+
+def test_huber_is_linear_beyond_one():
+    close(losses.huber_loss(tensor([3.0, -3.0, 0.5])), [2.5, 2.5, 0.125])
+
+
+def test_weighted_loss_reaches_only_the_taken_actions(golden):
+    """Weights multiply the loss, not the error; the target has no gradient."""
+    case = golden("dqn/huber_loss_weighted")
+    given = case["inputs"]
+    q = torch.zeros(4, 2)
+    q[:, 1] = tensor(given["q_taken"])
+    q.requires_grad_()
+    batch = TransitionTensors(
+        obs=torch.zeros(4, 1),
+        action=torch.ones(4, 1, dtype=torch.int64),
+        reward=tensor(given["target"]),
+        next_obs=torch.zeros(4, 1),
+        discount=torch.zeros(4),
+        weight=tensor(given["weights"]),
+    )
+    loss = temporal_difference_loss(greatest_target_value, losses.huber_loss)
+    result = loss(batch, lambda obs: q, lambda obs: q)
+    total = (result.loss * batch.weight).mean()
+    total.backward()
+    close(total, case["expected"]["loss_weighted"])
+    close(q.grad[:, 1], case["expected"]["grad_q"])
+    close(q.grad[:, 0], [0.0] * 4)
+    close(result.error, case["expected"]["td"])
