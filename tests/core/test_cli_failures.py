@@ -40,7 +40,6 @@ def test_help_imports_next_to_nothing():
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["train", "--help"],
         ["version"],
         ["algos", "list"],
         ["envs", "list"],
