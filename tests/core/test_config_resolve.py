@@ -18,7 +18,7 @@ from omnirl.config.models import all_keys, annotation_at
 from omnirl.config.overrides import parse
 from omnirl.config.resolve import ResolvedConfig, resolve
 from omnirl.config.schema import json_schema
-from omnirl.config.sections import RUNNER_SECTIONS, auto_samplers
+from omnirl.config.sections import RUNNER_SECTIONS
 from omnirl.plugins import Registry
 
 TEXT = """\
@@ -157,7 +157,6 @@ def test_auto_samplers_are_the_cores_less_one(
 ) -> None:
     for cores, samplers in (({0}, 1), ({0, 1}, 1), ({0, 1, 2, 3}, 3)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: cores, raising=False)
-        assert auto_samplers() == samplers
         assert num_samplers(config) == samplers
     assert num_samplers(config.replace({"runner": {"num_samplers": 5}})) == 5
 

@@ -115,6 +115,7 @@ def _run(prepared: PreparedRun, watchers: ObserverThread, local: bool) -> RunSum
     config, plan = prepared.config, prepared.plan
     # The handlers come after ray.init, which sets its own.
     with _transport(config, plan, local, learner=True) as transport, stop_requests() as stop:
+        prepared.write_config()
         aggregation = plan.env_backend.aggregate_evaluations or aggregate
         summary = TrainLoop(
             plan,
@@ -229,7 +230,9 @@ def _default_observers(registry: Registry, names: Sequence[str]) -> list[Observe
 
 
 @contextmanager
-def _transport(config: ResolvedConfig, plan: WorkerPlan, local: bool, *, learner: bool) -> Iterator[Transport]:
+def _transport(
+    config: ResolvedConfig, plan: WorkerPlan, local: bool, *, learner: bool
+) -> Iterator[Transport]:
     """Where the workers live, for the length of the block; whatever happens, nothing is left running."""
     with ExitStack() as stack:
         if local:

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path as FilePath
 
 from omnirl.api.algorithm import DataFlow, FlowContext
 from omnirl.api.errors import ConfigError, PluginError
 from omnirl.api.plugin import load_object
 from omnirl.api.specs import EnvSpec
+from omnirl.config import hardware
 from omnirl.config.messages import Mistake, located
 from omnirl.config.positions import Positions
 from omnirl.config.resolve import ResolvedConfig
-from omnirl.config.sections import SECTIONS, auto_samplers
+from omnirl.config.sections import SECTIONS
 from omnirl.config.spaces import space_mistakes
 from omnirl.plugins.sources import one_line
 
 _PLACED = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+): (.+)", re.DOTALL)
-_DEVICE_TIMEOUT = 120.0
-_ASK_TORCH = (
-    "import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is_available(), sep='\\n')"
-)
 
 
 def check_files(config: ResolvedConfig) -> None:
@@ -73,26 +68,9 @@ def check_device(config: ResolvedConfig) -> None:
     """
     if config.device.learner != "cuda":
         return
-    try:
-        asked = subprocess.run(
-            [sys.executable, "-c", _ASK_TORCH],
-            capture_output=True,
-            text=True,
-            timeout=_DEVICE_TIMEOUT,
-            check=False,
-        )
-        answer, error = asked.stdout.split(), asked.stderr.strip().splitlines()
-    except subprocess.TimeoutExpired:
-        answer, error = [], [f"no answer within {_DEVICE_TIMEOUT:g} s"]
-    if len(answer) != 3:
-        text = f"torch cannot be asked for CUDA: {error[-1] if error else 'it ended without an answer'}"
-    elif answer[1] == "None":
-        text = f"this torch ({answer[0]}) is built without CUDA: install another, or use cpu or auto"
-    elif answer[2] != "True":
-        text = f"torch {answer[0]} (CUDA {answer[1]}) finds no GPU: use cpu or auto"
-    else:
-        return
-    raise_all(config, [Mistake(("device", "learner"), text)])
+    problem = hardware.cuda_problem()
+    if problem:
+        raise_all(config, [Mistake(("device", "learner"), problem)])
 
 
 def placed(config: ResolvedConfig, error: ConfigError) -> ConfigError:
@@ -106,7 +84,7 @@ def placed(config: ResolvedConfig, error: ConfigError) -> ConfigError:
 def num_samplers(config: ResolvedConfig) -> int:
     """The number of samplers, ``auto`` resolved for this machine."""
     number = config.runner.num_samplers
-    return auto_samplers() if number == "auto" else number
+    return max(1, hardware.cores() - 1) if number == "auto" else number
 
 
 def raise_all(config: ResolvedConfig, mistakes: list[Mistake]) -> None:

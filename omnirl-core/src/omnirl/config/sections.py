@@ -171,9 +171,3 @@ RUNNER_SECTIONS: dict[str, type[Config]] = {
 
 SECTIONS = ("runner", "device", "seed", "env", "agent", "modules", "ray", "versions")
 """The top-level keys of a file. ``versions`` is written into run_config.yaml and ignored on reading."""
-
-
-def auto_samplers() -> int:
-    """What ``num_samplers: auto`` means on this machine: the cores this process may use - 1, at least 1."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1)

@@ -13,6 +13,8 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from omnirl.api.errors import ClusterError
 
@@ -43,15 +45,18 @@ def connected(
     address: str, needs: Needs, num_cpus: int | None, object_store_memory: int | None
 ) -> Iterator[str]:
     """Be connected for the length of the block; yields a description. Raises ClusterError (exit 6)."""
-    for name, value in _SETTINGS.items():
-        os.environ.setdefault(name, value)
     own = address == "local"
+    settings = _SETTINGS if own else {**_SETTINGS, **_joining()}
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
     target = address if own else _reachable(address)
     import ray
 
     if ray.is_initialized():
         raise ClusterError("ray is already initialised in this process: end it with ray.shutdown() first")
-    options = {"include_dashboard": False, "num_cpus": num_cpus or needs.cpus} if own else {}
+    options: dict[str, Any] = {}
+    if own:
+        options.update(include_dashboard=False, num_cpus=num_cpus or needs.cpus)
     if own and num_cpus is not None and num_cpus < needs.cpus:
         raise ClusterError(f"ray.num_cpus: {num_cpus}, but the workers need {needs.describe()}")
     if own and needs.gpus:
@@ -68,6 +73,14 @@ def connected(
         yield "a Ray cluster of our own" if own else f"the Ray cluster at {target}"
     finally:
         ray.shutdown()
+
+
+def _joining() -> dict[str, str]:
+    """Settings for a cluster that others started: show the token that lies where Ray looks for it, and give up
+    after seconds rather than after the 20 that Ray would try."""
+    token = Path(os.environ.get("RAY_AUTH_TOKEN_PATH", Path.home() / ".ray" / "auth_token"))
+    mode = {"RAY_AUTH_MODE": "token"} if token.is_file() or "RAY_AUTH_TOKEN" in os.environ else {}
+    return {"RAY_NUM_REDIS_GET_RETRIES": "3", **mode}
 
 
 def _reachable(address: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from omnirl.api.observer import RunInfo, RunSummary
 from omnirl.config import check, files
@@ -58,16 +59,25 @@ class PreparedRun:
             notices=tuple(notices),
         )
 
+    def write_config(self) -> None:
+        """run_config.yaml: everything resolved, and the versions; training it again repeats the run."""
+        data = {**self.config.plain(), "versions": setup.versions()}
+        path = Path(self.settings.run_dir) / CONFIG_FILE
+        unfinished = path.with_name(f"{path.name}.tmp")
+        unfinished.write_text(files.dump(data), encoding="utf-8")
+        os.replace(unfinished, path)
+
     def failed(self, error: BaseException) -> RunSummary:
         """The summary of a run that ended with an error."""
         return RunSummary("failed", self.settings.run_dir, 0, 0, 0, 0.0, 0.0, 0.0, {}, False, str(error))
 
 
 def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
-    """Check a decided configuration against its environment and its checkpoint; write run_config.yaml.
+    """Check a decided configuration against its environment and its checkpoint.
 
     Raises ConfigError, or CheckpointError where the folder's checkpoint does not fit.
     """
+    check.check_end(config)
     env_spec = setup.env_spec_of(config)
     check.check_spaces(config, env_spec)
     check.check_device(config)
@@ -94,15 +104,5 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
         manifest=described,
         agent_meta={**described, "config": config.plain()},
     )
-    _write_config(config, folder)
     notices = ([folder.notice] if folder.notice else []) + list(resumed.notices if resumed else ())
     return PreparedRun(config, plan, target, settings, resumed, tuple(notices))
-
-
-def _write_config(config: ResolvedConfig, folder: RunFolder) -> None:
-    """run_config.yaml: everything resolved, and the versions; training it again repeats the run."""
-    data = {**config.plain(), "versions": setup.versions()}
-    path = folder.path / CONFIG_FILE
-    unfinished = path.with_name(f"{path.name}.tmp")
-    unfinished.write_text(files.dump(data), encoding="utf-8")
-    os.replace(unfinished, path)

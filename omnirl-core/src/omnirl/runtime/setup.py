@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 from dataclasses import replace
@@ -13,6 +12,7 @@ from omnirl.api.algorithm import DataFlow, FlowContext
 from omnirl.api.errors import ConfigError
 from omnirl.api.plugin import load_object
 from omnirl.api.specs import EnvSpec
+from omnirl.config import check, hardware, models
 from omnirl.config.resolve import ResolvedConfig
 from omnirl.runtime.pacing import StopTarget
 from omnirl.runtime.plan import Seeds, WorkerPlan
@@ -20,23 +20,16 @@ from omnirl.runtime.plan import Seeds, WorkerPlan
 DISTRIBUTIONS = ("omnirl-core", "omnirl-algos", "omnirl-gymnasium", "numpy", "torch", "gymnasium", "ray")
 
 
-def cores() -> int:
-    """The CPU cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def decide(config: ResolvedConfig) -> ResolvedConfig:
     """The configuration with every ``auto`` replaced, as it is written into run_config.yaml."""
-    runner, device = config.runner, config.device
-    samplers = runner.num_samplers
-    if samplers == "auto":
-        samplers = max(1, cores() - 1)
+    device = config.device
+    samplers = check.num_samplers(config)
     threads = device.threads
     if threads == "auto":
-        threads = max(1, cores() - int(samplers))
+        threads = max(1, hardware.cores() - samplers)
     learner = device.learner
     if learner == "auto":
-        learner = "cpu"
+        learner = "cuda" if hardware.has_cuda() else "cpu"
     changes: dict[str, Any] = {
         "runner": {"num_samplers": samplers},
         "device": {"learner": learner, "threads": threads},
@@ -45,8 +38,11 @@ def decide(config: ResolvedConfig) -> ResolvedConfig:
 
 
 def env_spec_of(config: ResolvedConfig) -> EnvSpec:
-    """Ask the backend what the environment looks like; this imports its simulator."""
-    spec: EnvSpec = load_object(config.backend.backend).get_env_spec(config.env)
+    """Ask the backend what the environment looks like; this imports its simulator. Raises ConfigError."""
+    try:
+        spec: EnvSpec = load_object(config.backend.backend).get_env_spec(config.env)
+    except ConfigError as error:
+        raise check.placed(config, error) from error
     return spec
 
 
@@ -70,9 +66,9 @@ def plan_of(config: ResolvedConfig, env_spec: EnvSpec) -> tuple[WorkerPlan, Stop
         raise ConfigError(config.line(("runner", "max_steps"), text))
     plan = WorkerPlan(
         algorithm=config.algorithm,
-        agent=config.agent.model_dump(mode="json"),
+        agent=models.plain(config.agent),
         backend=config.backend,
-        env=config.env.model_dump(mode="json"),
+        env=models.plain(config.env),
         env_spec=env_spec,
         flow=flow,
         num_envs=runner.num_envs_per_sampler,

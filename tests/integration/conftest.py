@@ -1,0 +1,171 @@
+"""Runs in processes of their own, marked so that whatever they leave behind can be found."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+WALL_CLOCK = {"wall_time", "steps_per_s", "updates_per_s"}
+MARK = "OMNIRL_TEST_MARK"
+
+
+@dataclass
+class Run:
+    """An ``omnirl`` command in a process group of its own."""
+
+    process: subprocess.Popen[str]
+    mark: str
+    output: str = ""
+    started: float = field(default_factory=time.monotonic)
+
+    def wait(self, timeout: float = 120.0) -> int:
+        """Its exit code; the output so far is in ``output``."""
+        self.output, _ = self.process.communicate(timeout=timeout)
+        return self.process.returncode
+
+    def send(self, number: int) -> None:
+        """Send a signal to the driver alone."""
+        os.kill(self.process.pid, number)
+
+    def processes(self) -> list[psutil.Process]:
+        """Every living process that descends from the command, wherever it was adopted."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+            except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+                continue
+        return found
+
+    def workers(self, role: str) -> list[psutil.Process]:
+        """The Ray workers of a role: Sampler, Evaluator, LearnerWorker."""
+        return [process for process in self.processes() if _title(process).startswith(f"ray::{role}")]
+
+    def until(self, condition: Callable[[], Any], timeout: float = 60.0) -> Any:
+        """The first true value of ``condition`` while the command runs."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            value = condition()
+            if value:
+                return value
+            if self.process.poll() is not None:
+                self.wait()
+                raise AssertionError(f"the command ended before the condition held:\n{self.output}")
+            time.sleep(0.05)
+        raise AssertionError("the condition did not hold in time")
+
+    def left_over(self, within: float = 10.0) -> list[str]:
+        """What is still running some seconds after the command's end."""
+        end = time.monotonic() + within
+        while time.monotonic() < end:
+            left = self.processes()
+            if not left:
+                return []
+            time.sleep(0.2)
+        return [f"{process.pid} {_title(process)}" for process in left]
+
+
+def _title(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return ""
+
+
+@pytest.fixture
+def ray_folder() -> Iterator[Path]:
+    """A temp folder of Ray's own, with a path short enough for its sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="or-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def start(tmp_path: Path, ray_folder: Path) -> Iterator[Callable[..., Run]]:
+    """``start("train", "cartpole-ppo", ...)`` runs the command in ``tmp_path``."""
+    runs: list[Run] = []
+
+    def begin(*arguments: str, code: str | None = None) -> Run:
+        mark = uuid.uuid4().hex
+        command = ["-c", code or "from omnirl.cli.app import main; main()"]
+        process = subprocess.Popen(
+            [sys.executable, *command, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, MARK: mark, "RAY_TMPDIR": str(ray_folder), "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        runs.append(Run(process, mark))
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        for process in run.processes():
+            try:
+                process.send_signal(signal.SIGKILL)
+            except psutil.NoSuchProcess:
+                continue
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    """The rows of a run's log."""
+    path = folder / "log.csv"
+    if not path.exists():
+        return []
+    with open(path, encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def comparable(folder: Path) -> list[dict[str, str]]:
+    """The rows without their wall-clock columns."""
+    return [{key: value for key, value in row.items() if key not in WALL_CLOCK} for row in rows(folder)]
+
+
+def content(folder: Path) -> dict[str, Any]:
+    """What a run's checkpoint holds, flat, without wall time: weights, optimizer, memory, counters, samplers."""
+    from omnirl.runtime import checkpoint
+
+    _, tree = checkpoint.read(folder / checkpoint.CURRENT)
+    flat: dict[str, Any] = {}
+
+    def walk(prefix: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                walk(f"{prefix}/{key}", item)
+        else:
+            flat[prefix] = (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else value
+
+    walk("", tree)
+    flat.pop("/driver/wall")
+    return flat
+
+
+@pytest.fixture
+def read() -> Any:
+    """The readers above, for test modules, which cannot import this one."""
+
+    class Readers:
+        rows = staticmethod(rows)
+        comparable = staticmethod(comparable)
+        content = staticmethod(content)
+
+    return Readers

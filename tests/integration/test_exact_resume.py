@@ -1,0 +1,78 @@
+"""Killed with SIGKILL at random moments and started again by the same command, a run equals one never killed."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+UPDATES = 200
+CASES = {
+    "ppo-cartpole": ["cartpole-ppo", "runner.num_episodes=5", "runner.eval_interval=50"],
+    "ppo-pendulum": ["pendulum-ppo", "modules.memory.unroll_length=16", "modules.learner.minibatch_size=32"],
+    "dqn-cartpole": ["cartpole-dqn", "modules.memory.unroll_length=16", "modules.memory.warmup_steps=200"],
+}
+LOCK_STEP = [
+    *("runner.max_lead=0", "runner.log_interval=0", f"runner.max_updates={UPDATES}", "runner.max_steps="),
+    *("runner.save_interval=0.3", "runner.num_samplers=1", "device.threads=1", "runner.num_episodes=3"),
+]
+
+
+def command(case: str, folder: str, *more: str) -> list[str]:
+    return ["train", *CASES[case], *LOCK_STEP, f"runner.ckpt_dir={folder}", *more]
+
+
+def kill_and_go_on(
+    start: Callable[..., Any], arguments: list[str], folder: Path, read: Any, kills: int, seed: int
+) -> int:
+    """Kill the driver ``kills`` times, each some way further into the run; returns how often it went on."""
+    rng = random.Random(seed)
+    gone_on = 0
+    for number in range(kills):
+        run = start(*arguments)
+        before = len(read.rows(folder))
+        aim = min(UPDATES - 10, before + rng.randint(5, UPDATES // kills))
+
+        def far_enough(before: int = before, aim: int = aim) -> bool:
+            rows = read.rows(folder)
+            return (number == 0 or len(rows) >= before or bool(rows)) and len(rows) >= aim
+
+        run.until(far_enough, timeout=90)
+        time.sleep(rng.random() * 0.3)
+        run.send(signal.SIGKILL)
+        run.wait(10)
+        assert run.left_over() == []
+        gone_on += "going on with the unfinished run" in run.output
+    last = start(*arguments)
+    assert last.wait(120) == 0, last.output
+    return gone_on + ("going on with the unfinished run" in last.output)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_local(case: str, start: Callable[..., Any], tmp_path: Path, read: Any) -> None:
+    whole = start(*command(case, "whole", "--local"))
+    assert whole.wait(120) == 0, whole.output
+    gone_on = kill_and_go_on(
+        start, command(case, "killed", "--local"), tmp_path / "killed", read, kills=5, seed=7
+    )
+    assert gone_on == 5
+    assert read.comparable(tmp_path / "killed") == read.comparable(tmp_path / "whole")
+    assert read.content(tmp_path / "killed") == read.content(tmp_path / "whole")
+
+
+@pytest.mark.ray
+def test_ray_equals_local_and_survives_the_driver(
+    start: Callable[..., Any], tmp_path: Path, read: Any
+) -> None:
+    case = "ppo-cartpole"
+    whole = start(*command(case, "whole", "--local"))
+    assert whole.wait(120) == 0, whole.output
+    gone_on = kill_and_go_on(start, command(case, "killed"), tmp_path / "killed", read, kills=2, seed=3)
+    assert gone_on == 2
+    assert read.comparable(tmp_path / "killed") == read.comparable(tmp_path / "whole")
+    assert read.content(tmp_path / "killed") == read.content(tmp_path / "whole")

@@ -1,0 +1,124 @@
+"""On Ray: who has torch, killed workers, and no process left behind however a run ends."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.ray
+RUN = ["train", "cartpole-ppo", "--run-dir", "run", "runner.log_interval=0", "runner.num_episodes=2"]
+LONG = [*RUN, "runner.max_updates=4000", "runner.max_steps=", "runner.eval_interval=5"]
+
+
+def has_torch(process: psutil.Process) -> bool:
+    return any("libtorch" in file.path for file in process.memory_maps())
+
+
+def test_only_the_learner_imports_torch(start: Callable[..., Any], tmp_path: Path, read: Any) -> None:
+    run = start(*LONG)
+    run.until(lambda: len(read.rows(tmp_path / "run")) > 6)
+    (learner,) = run.workers("LearnerWorker")
+    others = [psutil.Process(run.process.pid), *run.workers("Sampler"), *run.workers("Evaluator")]
+    assert len(others) == 3
+    assert has_torch(learner)
+    assert [has_torch(process) for process in others] == [False, False, False]
+    run.send(signal.SIGINT)
+    assert run.wait(60) == 130
+
+
+@pytest.mark.parametrize("role", ["Sampler", "Evaluator"])
+def test_a_killed_worker_is_replaced_and_no_update_is_lost(
+    start: Callable[..., Any], tmp_path: Path, read: Any, role: str
+) -> None:
+    run = start(*RUN, "runner.max_updates=300", "runner.max_steps=", "runner.eval_interval=5")
+    run.until(lambda: len(read.rows(tmp_path / "run")) > 6)
+    (victim,) = run.workers(role)
+    victim.send_signal(signal.SIGKILL)
+    run.until(lambda: [p for p in run.workers(role) if p.pid != victim.pid])
+    assert run.wait(120) == 0, run.output
+    assert f"{role.lower()} 0 was restarted" in run.output
+    log = read.rows(tmp_path / "run")
+    assert [int(row["updates"]) for row in log] == list(range(1, 301))
+    assert [row["updates"] for row in log if row["eval_return_mean"]] == [str(n) for n in range(5, 301, 5)]
+    assert {row["lag_max"] for row in log} <= {"0", ""}
+    assert run.left_over() == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_and_leaves_nothing(
+    start: Callable[..., Any], tmp_path: Path, read: Any, number: int, code: int
+) -> None:
+    run = start(*LONG)
+    run.until(lambda: len(read.rows(tmp_path / "run")) > 3)
+    run.send(number)
+    assert run.wait(40) == code, run.output
+    assert "omnirl resume run" in run.output
+    assert (tmp_path / "run" / "checkpoint.ckpt").exists()
+    assert run.left_over() == []
+
+
+def test_a_crash_of_the_driver_leaves_nothing(start: Callable[..., Any], tmp_path: Path) -> None:
+    code = (
+        "import omnirl.run, omnirl.runtime.logbook as logbook\n"
+        "def crash(*args, **kwargs): raise RuntimeError('a bug')\n"
+        "logbook.LogBook.row = crash\n"
+        "omnirl.run.train('cartpole-ppo', overrides=['runner.ckpt_dir=run', 'runner.log_interval=0'])\n"
+    )
+    run = start(code=code)
+    assert run.wait(90) == 1
+    assert "RuntimeError: a bug" in run.output
+    assert run.left_over() == []
+
+
+def test_more_workers_than_cores_run_on_our_own_cluster(start: Callable[..., Any], tmp_path: Path) -> None:
+    run = start(*RUN, "runner.num_samplers=5", "runner.max_updates=3", "runner.max_steps=")
+    assert run.wait(120) == 0, run.output
+    assert "finished: 3 updates" in run.output
+    assert run.left_over() == []
+
+
+def test_a_dead_address_is_refused_at_once(start: Callable[..., Any], tmp_path: Path) -> None:
+    run = start(*RUN, "--address", "127.0.0.1:1")
+    assert run.wait(30) == 6
+    assert "nothing answers at 127.0.0.1:1" in run.output
+    assert "Traceback" not in run.output
+
+
+def test_a_joined_cluster_must_have_the_resources(
+    start: Callable[..., Any], tmp_path: Path, ray_folder: Path
+) -> None:
+    head = start(code=HEAD)
+    address = head.until(lambda: _read(tmp_path / "address"), timeout=60)
+    run = start(*RUN, "--address", address, "runner.num_samplers=64", "runner.num_evaluators=1")
+    assert run.wait(60) == 6, run.output
+    assert "needs 66 CPUs, the cluster" in run.output
+    assert "has 2 CPUs" in run.output
+    unasked = start(*RUN, "runner.max_updates=2", "runner.max_steps=")
+    assert unasked.wait(90) == 0, unasked.output
+    assert _read(tmp_path / "jobs") == ""
+    head.send(signal.SIGTERM)
+
+
+HEAD = """
+import pathlib, signal, sys, time, ray
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+context = ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+pathlib.Path("address").write_text(context.address_info["gcs_address"])
+while True:
+    busy = ray.available_resources().get("CPU", 0) < 2
+    pathlib.Path("jobs").write_text("somebody works here" if busy else "")
+    time.sleep(0.2)
+"""
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+assert sys.platform.startswith("linux"), "these tests look at /proc"
