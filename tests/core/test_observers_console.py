@@ -170,10 +170,11 @@ def test_the_live_display_shows_the_documented_figures():
     )
 
 
-def test_the_display_counts_towards_the_nearer_target():
-    run = replace(RUN, total_updates=100, total_steps=200_000)
-    assert live.stop_target(run, PROGRESS) == (131072, 200_000, "steps")
-    assert live.stop_target(RUN, PROGRESS) == (64, 100, "updates")
+def test_the_display_counts_in_one_unit():
+    both = replace(RUN, total_updates=100, total_steps=200_000)
+    assert live.stop_target(both, PROGRESS) == (64, 100, "updates")
+    steps = replace(RUN, total_updates=0, total_steps=200_000)
+    assert live.stop_target(steps, PROGRESS) == (131072, 200_000, "steps")
 
 
 def test_no_progress_leaves_start_events_and_result():

@@ -76,9 +76,10 @@ def short(value: float) -> str:
 
 
 def stop_target(run: RunInfo, progress: Progress) -> tuple[int, int, str]:
-    """``(done, total, unit)`` of the stop target that is nearer: updates or steps."""
-    by_steps = progress.env_steps / run.total_steps if run.total_steps else -1.0
-    by_updates = progress.updates / run.total_updates if run.total_updates else -1.0
-    if by_steps > by_updates:
-        return progress.env_steps, run.total_steps, "steps"
-    return progress.updates, run.total_updates, "updates"
+    """``(done, total, unit)``: in updates, or in steps where only those are known.
+
+    Either target implies the other, so the unit never changes within a run.
+    """
+    if run.total_updates:
+        return progress.updates, run.total_updates, "updates"
+    return progress.env_steps, run.total_steps, "steps"
