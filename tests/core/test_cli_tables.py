@@ -1,0 +1,72 @@
+"""Tables: the keys of a configuration model, and columns that fit the terminal."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import pytest
+from pydantic import Field
+
+from omnirl.api.config import Config, IntTuple
+from omnirl.api.schedule import Constant, Linear, Schedule
+from omnirl.cli.listing import aligned
+from omnirl.cli.parameters import parameter_rows, yaml_text
+
+
+class Colour(Enum):
+    red = "red"
+
+
+class Inner(Config):
+    rate: Schedule = Field(default=Constant(value=3e-4), description="a rate")
+    ramp: Schedule = Field(default=Linear(kind="linear", start=1.0, end=0.0), description="a ramp")
+
+
+class Outer(Config):
+    sizes: IntTuple = Field(default=(64, 64), description="sizes")
+    flag: bool = Field(default=False, description="a flag")
+    limit: float | None = Field(default=None, description="a limit")
+    name: str = Field(description="a name")
+    made: dict[str, int] = Field(default_factory=lambda: {"a": 1}, description="made on demand")
+    inner: Inner = Field(default=Inner(), description="a section")
+    maybe: Inner | None = Field(default=None, description="a section that may be left out")
+
+
+def test_keys_defaults_and_descriptions_of_a_model():
+    rows = [(row["key"], row["default"], row["description"]) for row in parameter_rows(Outer, "modules.")]
+    assert rows == [
+        ("modules.sizes", "[64, 64]", "sizes"),
+        ("modules.flag", "false", "a flag"),
+        ("modules.limit", "unset", "a limit"),
+        ("modules.name", "required", "a name"),
+        ("modules.made", "{a: 1}", "made on demand"),
+        ("modules.inner.rate", "0.0003", "a rate"),
+        ("modules.inner.ramp", "{kind: linear, start: 1.0, end: 0.0, after: 0.0, until: 1.0}", "a ramp"),
+        ("modules.maybe.rate", "0.0003", "a rate"),
+        ("modules.maybe.ramp", "{kind: linear, start: 1.0, end: 0.0, after: 0.0, until: 1.0}", "a ramp"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (1e-05, "1e-05"),
+        (Colour.red, "red"),
+        ({"a": [1, None]}, "{a: [1, null]}"),
+    ],
+)
+def test_a_value_in_one_line_of_yaml(value, text):
+    assert yaml_text(value) == text
+
+
+def test_the_last_column_wraps_under_itself(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "24")
+    table = [["key", "text"], ["a", "one two three four five six seven eight nine ten"]]
+    assert aligned(table) == [
+        "key  text",
+        "a    one two three four five six seven",
+        "     eight nine ten",
+    ]
