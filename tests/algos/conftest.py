@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from omnirl.api import (
+    ActContext,
     Array,
     ArraySpec,
     Clock,
@@ -64,7 +66,8 @@ def clock() -> Callable[..., Clock]:
 
 @pytest.fixture
 def make_rollout() -> Callable[..., Rollout]:
-    """A random rollout [T, B] of 3 features, with an end of each kind, as a policy of ``log_prob`` -1 made it."""
+    """A random rollout [T, B] of 3 features, with an end of each kind, as a policy of ``log_prob`` -1 made
+    it."""
 
     def make(
         steps: int = 8,
@@ -100,10 +103,39 @@ def make_rollout() -> Callable[..., Rollout]:
     return make
 
 
+@pytest.fixture(scope="session")
+def trees_equal() -> Callable[[Any, Any], bool]:
+    """Whether two states (nested dicts of arrays and scalars) are equal bit for bit."""
+
+    def equal(a: Any, b: Any) -> bool:
+        if isinstance(a, dict):
+            return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+        return np.array_equal(a, b)
+
+    return equal
+
+
 @pytest.fixture
 def vector_spec() -> EnvSpec:
     """Three features, two actions."""
     return EnvSpec(ArraySpec((3,)), DiscreteAction(2))
+
+
+@pytest.fixture
+def acted_rollout(make_rollout: Callable[..., Rollout]) -> Callable[..., Rollout]:
+    """A rollout [8, 2] whose actions and log-probabilities are really those of a PPO ``policy``."""
+
+    def make(policy: Any, *, seed: int = 0, number: int = 0) -> Rollout:
+        rollout = make_rollout(8, 2, seed=seed, number=number)
+        act = ActContext(np.random.default_rng(seed + 1), 0, 0.0, np.zeros(2, bool))
+        samples = [policy.sample_action(row, act) for row in rollout.obs[:-1]]
+        rows = {
+            "action": np.stack([sample.action for sample in samples]),
+            "outputs": np.stack([sample.extras["outputs"] for sample in samples]),
+        }
+        return dataclasses.replace(rollout, action=rows["action"], extras=policy.finish(rows))
+
+    return make
 
 
 class Miniature:

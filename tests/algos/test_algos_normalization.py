@@ -84,7 +84,8 @@ def test_reward_normalisation_step_by_step(golden, make_rollout):
 
 
 def test_returns_of_two_episodes_of_three_steps(make_rollout):
-    """gamma 1, rewards 1: 1, 2, 3, 1, 2, 3 has mean 2, variance 2/3, count 6; across three rollouts of two steps."""
+    """gamma 1, rewards 1: 1, 2, 3, 1, 2, 3 has mean 2, variance 2/3, count 6; across three rollouts of two
+    steps."""
     normalizer = ReturnNormalizer(1.0)
     for number in range(3):
         rollout = make_rollout(2, 1, rewards=np.ones((2, 1), np.float32), number=number)

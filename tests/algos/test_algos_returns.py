@@ -73,7 +73,7 @@ def test_truncation_bootstraps_and_cuts_the_trace(terminated, truncated, expecte
         gae_lambda=0.8,
     )
     np.testing.assert_allclose(advantages, expected, atol=1e-12)
-    np.testing.assert_allclose(returns, np.array(expected) + [0.5, 0.5, 2.0, 2.0], atol=1e-12)
+    np.testing.assert_allclose(returns - expected, [0.5, 0.5, 2.0, 2.0], atol=1e-12)
 
 
 def test_ends_belong_to_their_own_step():
@@ -91,7 +91,8 @@ def test_ends_belong_to_their_own_step():
 
 
 def test_equals_the_definition_on_random_batches():
-    """A_t as the sum over k of (gamma lambda)^k delta_{t+k} up to the end of the episode (Schulman 2016, eq. 16)."""
+    """A_t as the sum over k of (gamma lambda)^k delta_{t+k} up to the end of the episode (Schulman 2016, eq.
+    16)."""
     rng = np.random.default_rng(5)
     steps, envs, gamma, lam = 20, 4, 0.97, 0.9
     rewards, values, following = rng.standard_normal((3, steps, envs))

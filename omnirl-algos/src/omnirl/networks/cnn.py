@@ -14,7 +14,7 @@ from torch.nn.functional import conv2d
 from omnirl.api import ConfigError
 from omnirl.networks.config import Activation
 from omnirl.networks.initialization import orthogonal_, uniform_fan_in_
-from omnirl.networks.mlp import MLP
+from omnirl.networks.mlp import MLP, Layer
 
 # (output channels, kernel, stride): Mnih et al. 2015 (Nature 518), "Model architecture".
 _CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
@@ -37,15 +37,14 @@ class ImageFeatures(nn.Module):
                     "modules.network.kind: cnn needs images of at least 36 x 36 pixels, "
                     f"not {shape[1]} x {shape[2]}"
                 )
-            convolution = nn.Conv2d(channels, out_channels, kernel, stride, device="meta")
-            convolutions.append(convolution.to_empty(device="cpu"))
+            convolutions.append(Layer((out_channels, channels, kernel, kernel)))
             channels, height, width = (
                 out_channels,
                 (height - kernel) // stride + 1,
                 (width - kernel) // stride + 1,
             )
         self.convolutions = nn.ModuleList(convolutions)
-        self._pairs = tuple(_weight_and_bias(layer) for layer in convolutions)
+        self._pairs = tuple((layer.weight, layer.bias) for layer in convolutions)
         sizes = (channels * height * width, *hidden_sizes)
         self.hidden = MLP(sizes, activation, output_activation=True)
         self.output_size = sizes[-1]
@@ -70,11 +69,6 @@ class ImageFeatures(nn.Module):
         for weight, bias in self._pairs:
             uniform_fan_in_(weight, bias, rng)
         self.hidden.init_uniform(rng)
-
-
-def _weight_and_bias(layer: nn.Conv2d) -> tuple[Tensor, Tensor]:
-    assert layer.bias is not None
-    return layer.weight, layer.bias
 
 
 class ImageNetwork(nn.Module):

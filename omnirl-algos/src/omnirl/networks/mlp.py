@@ -18,14 +18,25 @@ from omnirl.networks.initialization import orthogonal_, uniform_fan_in_
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 
 
+class Layer(nn.Module):
+    """A weight [outputs, ...] and a bias [outputs], not yet initialised.
+
+    ``nn.Linear`` and ``nn.Conv2d`` hold the same, but draw initial values from torch's global generator.
+    """
+
+    def __init__(self, weight_shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(weight_shape))
+        self.bias = nn.Parameter(torch.empty(weight_shape[0]))
+
+
 class MLP(nn.Module):
     """``linear, activation, ..., linear``: [N, D] -> [N, sizes[-1]]; parameters
     ``layers.<i>.weight|bias``."""
 
     def __init__(self, sizes: Sequence[int], activation: Activation, output_activation: bool = False) -> None:
         super().__init__()
-        # On "meta" nothing is drawn from torch's global generator.
-        layers = [nn.Linear(*pair, device="meta").to_empty(device="cpu") for pair in pairwise(sizes)]
+        layers = [Layer((d_out, d_in)) for d_in, d_out in pairwise(sizes)]
         self.layers = nn.ModuleList(layers)
         self._activation = ACTIVATIONS[activation]
         self._activated = len(layers) if output_activation else len(layers) - 1

@@ -39,7 +39,8 @@ class RunningMeanStd:
         if len(rows) == 0:
             return
         rows = rows.astype(np.float64)
-        mean, var = rows.mean(axis=0), rows.var(axis=0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean, var = rows.mean(axis=0), rows.var(axis=0)
         if np.isfinite(mean).all() and np.isfinite(var).all():
             self.merge(mean, var, float(len(rows)))
 

@@ -78,8 +78,8 @@ class ValueSettings:
 class ValueLearner:
     """See :mod:`omnirl.api.algorithm`.
 
-    ``network`` is initialised; ``target_network``, of the same shapes, begins as its copy. ``host_figures`` are
-    further metrics, functions of the clock.
+    ``network`` is initialised; ``target_network``, of the same shapes, begins as its copy. ``host_figures``
+    are further metrics, functions of the clock.
     """
 
     def __init__(

@@ -1,0 +1,159 @@
+"""What omnirl-algos declares: every part is there, the torch-free ones are torch-free, the presets are
+valid."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from importlib import resources
+
+import pytest
+
+from omnirl.algorithms import plugin
+from omnirl.api import FlowContext
+from omnirl.api.plugin import API_NUMBER, load_object
+from omnirl.config.files import load_text
+
+PARTS = ("config", "data_flow", "policy", "memory", "learner", "agent_file")
+MODULES = ["omnirl.algorithms.plugin", "omnirl.presets", "omnirl.networks", "omnirl.networks.numpy_mlp"]
+
+
+def test_it_is_written_for_the_api():
+    assert plugin.OMNIRL_API == API_NUMBER
+    assert [spec.name for spec in plugin.omnirl_algorithms()] == ["ppo", "dqn"]
+
+
+@pytest.mark.parametrize("spec", plugin.ALGORITHMS, ids=lambda spec: spec.name)
+def test_every_part_resolves(spec):
+    for part in PARTS:
+        assert load_object(getattr(spec, part)) is not None
+    assert len(set(spec.metric_names)) == len(spec.metric_names)
+    package = importlib.import_module(f"omnirl.algorithms.{spec.name}")
+    for part, name in (
+        ("config", "Config"),
+        ("policy", "Policy"),
+        ("memory", "Memory"),
+        ("learner", "Learner"),
+    ):
+        assert getattr(package, name) is load_object(getattr(spec, part))
+    with pytest.raises(AttributeError, match="Critic"):
+        package.Critic  # noqa: B018
+
+
+def loaded_after(statement, *names):
+    code = f"import sys\n{statement}\nprint([name for name in {names!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("spec", plugin.ALGORITHMS, ids=lambda spec: spec.name)
+def test_acting_and_counting_need_no_torch(spec):
+    """Built and used, not only imported: a policy acts, a memory and the pacing are made."""
+    code = f"""
+import numpy as np
+from omnirl.api import *
+from omnirl.api.plugin import load_object
+config = load_object({spec.config!r})()
+spec = EnvSpec(ArraySpec((3,)), DiscreteAction(2))
+load_object({spec.data_flow!r})(config, FlowContext(8, 1))
+load_object({spec.memory!r})(config, spec, MemoryContext(0, 1, lambda array, op: array))
+policy = load_object({spec.policy!r})(config, spec, PolicyContext("sampler", 0, 1, 2))
+sizes, weights = (3, *config.network.hidden_sizes, 2), {{}}
+prefix = "policy." if {spec.name!r} == "ppo" else ""
+for i, (d_in, d_out) in enumerate(zip(sizes[:-1], sizes[1:])):
+    weights[f"{{prefix}}layers.{{i}}.weight"] = np.zeros((d_out, d_in), np.float32)
+    weights[f"{{prefix}}layers.{{i}}.bias"] = np.zeros(d_out, np.float32)
+policy.set_weights(weights)
+act = ActContext(np.random.default_rng(0), 0, 0.0, np.zeros(2, bool))
+assert policy.sample_action(np.zeros((2, 3), np.float32), act).action.shape == (2,)
+"""
+    assert loaded_after(code, "torch", "gymnasium", "ray") == "[]"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_light_modules_stay_light(module):
+    heavy = ("torch", "gymnasium", "ray")
+    if module != "omnirl.networks.numpy_mlp":
+        heavy += ("numpy", "pydantic")
+    assert loaded_after(f"import {module}", *heavy) == "[]"
+
+
+def test_a_learner_never_imports_torch_optim():
+    """An optimizer's constructor loads torch's compiler: 2 s and 72 MB. Nor anything else beyond torch
+    itself."""
+    code = """
+from omnirl.api import *
+from omnirl.algorithms.ppo import Config, Learner
+Learner(Config(), EnvSpec(ArraySpec((3,)), DiscreteAction(2)), LearnerContext(0, 1, None, "cpu", 1, 0))
+"""
+    assert loaded_after(code, "torch._dynamo", "torch._inductor", "sympy") == "[]"
+
+
+def test_two_learner_threads_are_set(vector_spec, learner_context, specs):
+    import dataclasses
+
+    import torch
+
+    before = torch.get_num_threads()
+    try:
+        for spec in specs.values():
+            torch.set_num_threads(1)
+            config = load_object(spec.config)()
+            load_object(spec.learner)(config, vector_spec, dataclasses.replace(learner_context, threads=2))
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("preset", plugin.PRESETS, ids=lambda preset: preset.name)
+def test_presets_are_valid_and_name_their_source(preset, specs):
+    package, _, name = preset.resource.partition(":")
+    text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    assert "Hyperparameters: " in text
+    data = load_text(text, name).data
+    algorithm = specs[data["agent"]["module"]]
+    assert preset.name.endswith(algorithm.name)
+    config = load_object(algorithm.config).model_validate(data["modules"])
+    runner = data["runner"]
+    context = FlowContext(runner["num_envs_per_sampler"], runner["num_samplers"])
+    assert load_object(algorithm.data_flow)(config, context).steps_per_update > 0
+    assert runner["num_episodes"] == 50
+
+
+def test_every_preset_file_is_declared():
+    shipped = {
+        path.name for path in resources.files("omnirl.presets").iterdir() if path.name.endswith(".yaml")
+    }
+    assert shipped == {preset.resource.partition(":")[2] for preset in plugin.PRESETS}
+
+
+@pytest.mark.parametrize("spec", plugin.ALGORITHMS, ids=lambda spec: spec.name)
+def test_every_key_is_described(spec):
+    """One line per key, which is also the reference documentation."""
+    for section, field in load_object(spec.config).model_fields.items():
+        for key, entry in field.annotation.model_fields.items():
+            assert entry.description, f"{section}.{key}"
+            assert "\n" not in entry.description
+
+
+@pytest.mark.parametrize("spec", plugin.ALGORITHMS, ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("learner", "gamma", 1.5),
+        ("learner", "gamma", "0.9"),
+        ("learner", "gama", 0.9),
+        ("learner", "lr", float("nan")),
+        ("memory", "unroll_length", 0),
+        ("memory", "unroll_length", 1.5),
+        ("network", "activation", "gelu"),
+        ("network", "hidden_sizes", [64, 0]),
+        ("network", "kind", "transformer"),
+    ],
+)
+def test_values_out_of_range_are_refused(spec, section, key, value):
+    with pytest.raises(ValueError, match=key):
+        load_object(spec.config).model_validate({section: {key: value}})
