@@ -157,3 +157,18 @@ def test_every_key_is_described(spec):
 def test_values_out_of_range_are_refused(spec, section, key, value):
     with pytest.raises(ValueError, match=key):
         load_object(spec.config).model_validate({section: {key: value}})
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value", "message"),
+    [
+        (("ppo", "learner"), "lr", -1e-3, "is -0.001 at its least"),
+        (("ppo", "learner"), "clip", {"kind": "linear", "start": 0.2, "end": -0.1}, "is -0.1 at its least"),
+        (("dqn", "learner"), "lr", {"kind": "piecewise", "points": [[0, 1], [1, -2]]}, "is -2 at its least"),
+        (("dqn", "policy"), "epsilon", {"kind": "linear", "start": 1.5, "end": 0}, "reaches 1.5"),
+    ],
+)
+def test_schedules_that_leave_their_range_are_refused(specs, part, key, value, message):
+    algorithm, section = part
+    with pytest.raises(ValueError, match=message):
+        load_object(specs[algorithm].config).model_validate({section: {key: value}})

@@ -21,7 +21,7 @@ from omnirl.runtime.saving import CheckpointWriter, Snapshot, agent_versions, pr
 
 def tree() -> dict[str, Any]:
     return {
-        "learner": {"flat": np.arange(5, dtype=np.float32), "step": 7, "nested": {"mask": np.array([True])}},
+        "learner": {"flat": np.arange(5, dtype=np.float32), "step": 7, "nested": {"mask": np.array([True])}, "0d": np.array(4)},
         "memory": {"rows": np.arange(12, dtype=np.uint8).reshape(3, 4), "text": "x", "none": None},
         "driver": {"returns": [1.5, float("inf")], "name": "a/b"},
     }
@@ -39,6 +39,7 @@ def test_a_tree_comes_back_equal(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got["learner"]["flat"], np.arange(5, dtype=np.float32))
     assert got["learner"]["flat"].dtype == np.float32
     assert got["learner"]["nested"]["mask"].tolist() == [True]
+    assert got["learner"]["0d"].shape == ()
     assert got["driver"] == {"returns": [1.5, float("inf")], "name": "a/b"}
     assert got["memory"]["none"] is None
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.ckpt"]

@@ -152,7 +152,9 @@ def test_a_lead_bounds_the_lag(
         )
     )
     log = rows(tmp_path / "a")
-    lags = [int(row["updates"]) - 1 - int(float(row["oldest_version"])) for row in log if row["oldest_version"]]
+    lags = [
+        int(row["updates"]) - 1 - int(float(row["oldest_version"])) for row in log if row["oldest_version"]
+    ]
     assert max(lags) <= lead
     assert max(lags) > 0
     last = log[-1]
@@ -249,7 +251,9 @@ def test_a_dead_sampler_is_replaced_and_the_run_has_all_its_updates(
     assert tree["driver"]["incarnations"] == {"0": 0, "1": 1}
 
 
-def test_an_environment_that_raises_is_rebuilt_and_what_it_was_asked_for_is_asked_again(tmp_path: Path) -> None:
+def test_an_environment_that_raises_is_rebuilt_and_what_it_was_asked_for_is_asked_again(
+    tmp_path: Path,
+) -> None:
     env = {"module": "omnirl.testing.environments", "id": "bad", "mode": "raise", "at": 200}
     summary = train(settings(tmp_path / "a", env=env, runner__max_updates=30))
     assert summary.updates == 30
@@ -266,7 +270,9 @@ def test_an_environment_that_always_raises_ends_the_run_with_its_traceback(tmp_p
     assert any("Traceback" in line for line in caught.value.lines)
 
 
-def test_the_same_command_again_leaves_a_finished_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_command_again_leaves_a_finished_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     config = settings(tmp_path)
     del config["runner"]["ckpt_dir"]
@@ -302,7 +308,10 @@ def test_run_config_repeats_the_run(tmp_path: Path) -> None:
 def test_resume_must_goes_on_beyond_the_first_target(tmp_path: Path) -> None:
     train(settings(tmp_path / "a", modules__learner={"lr": 0.5}))
     summary = omnirl.run.train(
-        str(tmp_path / "a" / "run_config.yaml"), overrides=["runner.max_updates=15"], local=True, resume="must"
+        str(tmp_path / "a" / "run_config.yaml"),
+        overrides=["runner.max_updates=15"],
+        local=True,
+        resume="must",
     )
     assert (summary.updates, summary.run_dir) == (15, str(tmp_path / "a"))
     assert [int(row["updates"]) for row in rows(tmp_path / "a")] == list(range(1, 16))

@@ -67,7 +67,7 @@ class _Encoder:
 
 def _npy(array: Array) -> bytes:
     stream = io.BytesIO()
-    np.lib.format.write_array(stream, np.ascontiguousarray(array), allow_pickle=False)
+    np.lib.format.write_array(stream, np.asarray(array, order="C"), allow_pickle=False)
     return stream.getvalue()
 
 

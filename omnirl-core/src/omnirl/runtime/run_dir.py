@@ -147,7 +147,7 @@ class Chooser:
     def _going_on(self, folder: Path, lock: IO[str]) -> RunFolder:
         resume = checkpoint.has_checkpoint(folder)
         what = "from its last checkpoint" if resume else "from the start: it has no checkpoint yet"
-        return RunFolder(folder, resume, f"going on with the unfinished run in {folder}, {what}", lock)
+        return RunFolder(folder, resume, f"going on with the run in {folder}, {what}", lock)
 
     def _make(self, folder: Path) -> None:
         try:

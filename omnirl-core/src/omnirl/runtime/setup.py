@@ -59,7 +59,10 @@ def plan_of(config: ResolvedConfig, env_spec: EnvSpec) -> tuple[WorkerPlan, Stop
     runner = config.runner
     flow = flow_of(config)
     rollout_steps = flow.unroll_length * runner.num_envs_per_sampler
-    target = StopTarget.of(flow, rollout_steps, runner.max_updates, runner.max_steps)
+    if runner.max_updates is None and runner.max_steps is None:
+        target = StopTarget(1, flow.warmup_steps + flow.steps_per_update, None)  # only evaluated, never trained
+    else:
+        target = StopTarget.of(flow, rollout_steps, runner.max_updates, runner.max_steps)
     if target.updates < 1:
         least = flow.warmup_steps + max(flow.steps_per_update, rollout_steps)
         text = f"{runner.max_steps} steps allow no update; at least {least} are needed"

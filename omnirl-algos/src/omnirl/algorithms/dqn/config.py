@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from omnirl import api
+from omnirl.algorithms.shared.schedule_fields import FractionSchedule, NonNegativeSchedule
 from omnirl.api import (
     ConfigError,
     Constant,
@@ -18,7 +19,6 @@ from omnirl.api import (
     NonNegative,
     Positive,
     PositiveInt,
-    Schedule,
 )
 from omnirl.networks.config import ValueNetworkConfig
 
@@ -39,7 +39,7 @@ class LearnerConfig(api.Config):
         description="share of the online network that the target network takes over (1: a copy)",
     )
     # optimizer
-    lr: Schedule = Field(default=Constant(value=2.5e-4), description="learning rate of Adam")
+    lr: NonNegativeSchedule = Field(default=Constant(value=2.5e-4), description="learning rate of Adam")
     adam_epsilon: Positive = Field(default=1e-8, description="epsilon of Adam")
     max_grad_norm: Positive | None = Field(
         default=10.0, description="clip of the gradient's norm (unset: none)"
@@ -63,7 +63,7 @@ class MemoryConfig(api.Config):
 class PolicyConfig(api.Config):
     """Acting."""
 
-    epsilon: Schedule = Field(
+    epsilon: FractionSchedule = Field(
         default=Linear(kind="linear", start=1.0, end=0.05, until=0.2),
         description="probability of a random action, over the environment steps of the whole run",
     )

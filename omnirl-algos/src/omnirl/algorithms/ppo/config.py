@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from omnirl import api
+from omnirl.algorithms.shared.schedule_fields import NonNegativeSchedule
 from omnirl.api import (
     Constant,
     DataFlow,
@@ -15,7 +16,6 @@ from omnirl.api import (
     Number,
     Positive,
     PositiveInt,
-    Schedule,
 )
 from omnirl.networks.config import NetworkConfig
 
@@ -28,7 +28,7 @@ class LearnerConfig(api.Config):
     gae_lambda: Fraction = Field(
         default=0.95, description="lambda of GAE: 0 is the one-step error, 1 Monte Carlo"
     )
-    clip: Schedule = Field(
+    clip: NonNegativeSchedule = Field(
         default=Constant(value=0.2), description="how far the probability ratio may leave 1"
     )
     value_clip: Positive | None = Field(
@@ -39,12 +39,14 @@ class LearnerConfig(api.Config):
         default=0.5,
         description="weight of the value loss, which is 1/2 MSE (Stable-Baselines3 has no 1/2: double its)",
     )
-    ent_coef: Schedule = Field(default=Constant(value=0.0), description="weight of the entropy bonus")
+    ent_coef: NonNegativeSchedule = Field(
+        default=Constant(value=0.0), description="weight of the entropy bonus"
+    )
     normalize_advantages: Flag = Field(
         default=True, description="bring each minibatch's advantages to mean 0 and standard deviation 1"
     )
     # optimizer
-    lr: Schedule = Field(default=Constant(value=2.5e-4), description="learning rate of Adam")
+    lr: NonNegativeSchedule = Field(default=Constant(value=2.5e-4), description="learning rate of Adam")
     adam_epsilon: Positive = Field(default=1e-5, description="epsilon of Adam")
     max_grad_norm: Positive | None = Field(
         default=0.5, description="clip of the gradient's norm over policy and value together (unset: none)"
