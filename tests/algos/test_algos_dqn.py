@@ -130,7 +130,7 @@ def test_a_restored_learner_goes_on_bit_for_bit(vector_spec, learner_context, cl
 
 
 def test_a_nonfinite_update_changes_nothing_but_counts(vector_spec, learner_context, clock, trees_equal):
-    dqn = Learner(config(target_update_interval=1), vector_spec, learner_context)
+    dqn = Learner(config(target_update_interval=1, tau=0.5), vector_spec, learner_context)
     dqn.learn(batch_of(), clock(0))
     dqn.metrics()
     before = copy.deepcopy(dqn.state_dict())

@@ -204,19 +204,47 @@ def test_target_kl_stops_after_the_epoch_that_went_too_far(target_kl, epochs, ma
     assert int(ppo.optimizer.state_dict()["steps"]) == epochs
 
 
-def test_value_clip_and_entropy_coefficient_reach_the_update(make_ppo, make_rollout, clock):
-    results = []
-    for learner in (
-        {},
-        {"value_clip": 1e-3},
-        {"ent_coef": 0.5},
-        {"normalize_advantages": False},
-        {"vf_coef": 0.1},
-    ):
+SETTINGS_OF_THE_LOSS = [
+    {},
+    {"value_clip": 1e-3},
+    {"ent_coef": 0.5},
+    {"normalize_advantages": False},
+    {"vf_coef": 0.1},
+    {"clip": 0.05},
+]
+
+
+def test_every_setting_of_the_loss_reaches_the_update(make_ppo, make_rollout, clock):
+    results = set()
+    for learner in SETTINGS_OF_THE_LOSS:
         ppo = make_ppo(lr=1e-2, **learner)
         ppo.learn((make_rollout(8, 2),), clock(0))
-        results.append(ppo.parameters.values.numpy().tobytes())
-    assert len(set(results)) == 5
+        results.add(ppo.parameters.values.numpy().tobytes())
+    assert len(results) == len(SETTINGS_OF_THE_LOSS)
+
+
+def test_a_minibatch_costs_the_loss_written_out(make_ppo, make_rollout, clock):
+    """One epoch of one minibatch, with clip 0.3 halved by its schedule: figures from numpy alone."""
+    schedule = {"kind": "linear", "start": 0.3, "end": 0}
+    ppo = make_ppo(clip=schedule, epochs=1, minibatch_size=16, normalize_advantages=False, lr=0.0)
+    rollout = make_rollout(8, 2)
+    samples = ppo._samples((rollout,))
+    with torch.no_grad():
+        logits, values = (tensor.double().numpy() for tensor in ppo.network(samples.observations))
+    probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    ratio = probabilities[np.arange(16), rollout.action.reshape(-1)] / np.exp(-1.0)
+    advantages, returns = samples.advantages.numpy(), samples.returns.numpy()
+    surrogate = np.minimum(ratio * advantages, np.clip(ratio, 0.85, 1.15) * advantages)
+
+    ppo.learn((rollout,), dataclasses.replace(clock(0), progress=0.5))
+    metrics = ppo.metrics()
+    assert metrics["policy_loss"] == pytest.approx(-surrogate.mean(), rel=1e-4)
+    assert metrics["value_loss"] == pytest.approx(0.5 * ((values - returns) ** 2).mean(), rel=1e-4)
+    assert metrics["entropy"] == pytest.approx(
+        -(probabilities * np.log(probabilities)).sum(1).mean(), rel=1e-4
+    )
+    assert metrics["approx_kl"] == pytest.approx((ratio - 1 - np.log(ratio)).mean(), rel=1e-4)
+    assert metrics["clip_fraction"] == pytest.approx((np.abs(ratio - 1) > 0.15).mean())
 
 
 def test_metrics_are_means_since_the_last_call(make_ppo, make_rollout, clock, specs):

@@ -108,7 +108,15 @@ def test_resume_with_and_without_the_memory() -> None:
     flow = DataFlow(unroll_length=10, steps_per_update=2, warmup_steps=100)
     p = pacing(flow, rollout=10, updates=1000)
     p.load_state_dict(
-        dict(collected=300, requested=300, stored=300, updates=100, base=100, requests=30, dropped=0),
+        {
+            "collected": 300,
+            "requested": 300,
+            "stored": 300,
+            "updates": 100,
+            "base": 100,
+            "requests": 30,
+            "dropped": 0,
+        },
         memory_restored=True,
     )
     assert (p.base, p.updates_allowed()) == (100, 0)

@@ -17,7 +17,10 @@ CASES = {
     "ppo-pendulum": ["pendulum-ppo", "modules.memory.unroll_length=16", "modules.learner.minibatch_size=32"],
     "dqn-cartpole": [
         *("cartpole-dqn", "modules.memory.unroll_length=16", "modules.memory.warmup_steps=600"),
-        *("modules.memory.batch_size=512", "modules.network.hidden_sizes=[512, 512]"),  # slow enough to be hit
+        *(
+            "modules.memory.batch_size=512",
+            "modules.network.hidden_sizes=[512, 512]",
+        ),  # slow enough to be hit
     ],
 }
 LOCK_STEP = [

@@ -39,7 +39,6 @@ from omnirl.runtime import setup
 from omnirl.runtime.agents import agent_path, load_agent
 from omnirl.runtime.dispatch import ObserverThread
 from omnirl.runtime.evaluate import Evaluation, play, summarise
-from omnirl.runtime.pacing import Pacing
 from omnirl.runtime.plan import WorkerPlan
 from omnirl.runtime.prepare import PreparedRun, prepare
 from omnirl.runtime.run_dir import CONFIG_FILE, Chooser, Resume, RunFolder, claimed, is_run
@@ -119,8 +118,8 @@ def _run(prepared: PreparedRun, watchers: ObserverThread, local: bool) -> RunSum
         aggregation = plan.env_backend.aggregate_evaluations or aggregate
         summary = TrainLoop(
             plan,
+            prepared.target,
             prepared.settings,
-            Pacing.fresh(plan.flow, plan.rollout_steps, prepared.target),
             transport,
             watchers,
             stop,

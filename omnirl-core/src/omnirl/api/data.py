@@ -115,7 +115,7 @@ class Rollout:
     def _next(self, rows: Array, finals: Array) -> Array:
         if len(self.final_at) == 0:
             return rows[1:]
-        result = rows[1:].copy()
+        result: Array = rows[1:].copy()
         result[self.final_at[:, 0], self.final_at[:, 1]] = finals
         return result
 

@@ -13,6 +13,7 @@ In YAML a plain number is constant; otherwise a mapping names its kind::
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -114,7 +115,7 @@ class Piecewise(Config):
     @model_validator(mode="after")
     def _rising(self) -> Piecewise:
         fractions = [point[0] for point in self.points]
-        if any(b <= a for a, b in zip(fractions, fractions[1:], strict=False)):
+        if any(b <= a for a, b in pairwise(fractions)):
             raise ValueError("the fractions of the points must rise")
         return self
 

@@ -88,7 +88,7 @@ def _reachable(address: str) -> str:
     if address == "auto":
         from ray._private.services import find_gcs_addresses
 
-        found = sorted(find_gcs_addresses())
+        found = sorted(find_gcs_addresses())  # type: ignore[no-untyped-call]
         if not found:
             raise ClusterError(
                 "ray.address: auto, but no cluster runs on this machine: start one with "
@@ -109,8 +109,8 @@ def _reachable(address: str) -> str:
 def _check(address: str, needs: Needs) -> None:
     import ray
 
-    total = ray.cluster_resources()
-    free = ray.available_resources()
+    total = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    free = ray.available_resources()  # type: ignore[no-untyped-call]
     cpus, gpus = int(total.get("CPU", 0)), int(total.get("GPU", 0))
     free_cpus, free_gpus = int(free.get("CPU", 0)), int(free.get("GPU", 0))
     if needs.cpus > free_cpus or needs.gpus > free_gpus:

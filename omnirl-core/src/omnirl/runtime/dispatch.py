@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from omnirl.api.observer import Observer
@@ -56,7 +57,7 @@ class ObserverThread:
                 continue
             try:
                 call(*args)
-            except Exception as error:  # noqa: BLE001 - an observer must never change a run
+            except Exception as error:
                 self._failed(observer, error)
 
     def _failed(self, observer: Observer, error: Exception) -> None:
@@ -67,7 +68,5 @@ class ObserverThread:
             self._observers.remove(observer)
         for other in list(self._observers):
             if other is not observer:
-                try:
+                with suppress(Exception):  # reported when it fails in its own right
                     other.event(f"observer {name} failed: {type(error).__name__}: {error}{fate}")
-                except Exception:  # noqa: BLE001, S110 - reported when it fails in its own right
-                    pass

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from omnirl.api.algorithm import Clock, LearnerContext, MemoryContext
 from omnirl.api.data import Rollout

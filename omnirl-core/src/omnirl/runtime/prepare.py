@@ -16,6 +16,7 @@ from omnirl.runtime.logbook import columns
 from omnirl.runtime.pacing import StopTarget
 from omnirl.runtime.plan import WorkerPlan
 from omnirl.runtime.run_dir import CONFIG_FILE, RunFolder
+from omnirl.runtime.saves import SaveSettings
 from omnirl.runtime.saving import remove_leftovers
 from omnirl.runtime.train import TrainSettings
 
@@ -43,7 +44,7 @@ class PreparedRun:
                 "runner.max_lead=1 lets the two overlap"
             )
         return RunInfo(
-            run_dir=self.settings.run_dir,
+            run_dir=self.settings.saves.run_dir,
             title=f"{config.algorithm.name.upper()} {env_id} seed {seed}",
             algorithm=config.algorithm.name,
             env_id=env_id,
@@ -62,14 +63,16 @@ class PreparedRun:
     def write_config(self) -> None:
         """run_config.yaml: everything resolved, and the versions; training it again repeats the run."""
         data = {**self.config.plain(), "versions": setup.versions()}
-        path = Path(self.settings.run_dir) / CONFIG_FILE
+        path = Path(self.settings.saves.run_dir) / CONFIG_FILE
         unfinished = path.with_name(f"{path.name}.tmp")
         unfinished.write_text(files.dump(data), encoding="utf-8")
         os.replace(unfinished, path)
 
     def failed(self, error: BaseException) -> RunSummary:
         """The summary of a run that ended with an error."""
-        return RunSummary("failed", self.settings.run_dir, 0, 0, 0, 0.0, 0.0, 0.0, {}, False, str(error))
+        return RunSummary(
+            "failed", self.settings.saves.run_dir, 0, 0, 0, 0.0, 0.0, 0.0, {}, False, str(error)
+        )
 
 
 def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
@@ -93,16 +96,15 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
         "versions": setup.versions(),
     }
     runner = config.runner
-    settings = TrainSettings(
+    saves = SaveSettings(
         run_dir=str(folder.path),
-        eval_interval=runner.eval_interval,
-        save_interval=runner.save_interval,
-        log_interval=runner.log_interval,
-        save_memory=runner.save_memory or plan.flow.max_lead == 0,
+        interval=runner.save_interval,
+        memory=runner.save_memory or plan.flow.max_lead == 0,
         keep_last=runner.keep_last,
-        columns=columns(env_spec.eval_metrics, config.algorithm.metric_names),
         manifest=described,
         agent_meta={**described, "config": config.plain()},
     )
+    names = columns(env_spec.eval_metrics, config.algorithm.metric_names)
+    settings = TrainSettings(runner.eval_interval, runner.log_interval, names, saves)
     notices = ([folder.notice] if folder.notice else []) + list(resumed.notices if resumed else ())
     return PreparedRun(config, plan, target, settings, resumed, tuple(notices))

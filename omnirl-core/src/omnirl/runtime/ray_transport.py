@@ -37,7 +37,7 @@ class _Host:
                 self.instance = load_object(self.factory)(*self.args)
             values = [unpack_rollout(a) if isinstance(a, PackedRollout) else a for a in args]
             result = getattr(self.instance, method)(*values)
-        except Exception as error:  # noqa: BLE001 - whatever a plugin raises is the driver's to judge
+        except Exception as error:
             problem = raised(error)
             return (problem,) * returns if returns > 1 else problem
         if returns == 1:
@@ -68,7 +68,7 @@ class RayTransport:
     def spawn(self, name: str, factory: str, *args: Any, gpus: int = 0) -> RayWorker:
         """Make an actor on one CPU (and ``gpus``). It never restarts by itself: the driver is the supervisor."""
         # Under its worker's name the process is easy to find: ray::Sampler, ray::Learner...
-        host = ray.remote(type(factory.rpartition(":")[2], (_Host,), {}))
+        host: Any = ray.remote(type(factory.rpartition(":")[2], (_Host,), {}))
         options = host.options(num_cpus=1, num_gpus=gpus, max_restarts=0, max_task_retries=0)
         worker = RayWorker(name, options.remote(factory, args))
         self._workers.append(worker)

@@ -56,7 +56,7 @@ def same_configuration(
         if isinstance(a, Mapping) or isinstance(b, Mapping):
             if not same_configuration(a or {}, b or {}, place):
                 return False
-        elif a != b and a != "auto" and not (isinstance(a, list | tuple) and list(a) == list(b or ())):
+        elif a not in (b, "auto") and not (isinstance(a, list | tuple) and list(a) == list(b or ())):
             return False
     return True
 

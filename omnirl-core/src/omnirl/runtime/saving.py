@@ -60,7 +60,7 @@ class CheckpointWriter:
             os.replace(unfinished, agent)
             write(path, snapshot.manifest, snapshot.tree)
             prune(folder, snapshot.keep_last)
-        except Exception as problem:  # noqa: BLE001 - reported to the driver, which decides
+        except Exception as problem:
             error = f"{type(problem).__name__}: {problem}"
             remove_leftovers(folder)
         self._outcomes.append(SaveOutcome(snapshot.version, str(path), error))

@@ -60,7 +60,9 @@ def plan_of(config: ResolvedConfig, env_spec: EnvSpec) -> tuple[WorkerPlan, Stop
     flow = flow_of(config)
     rollout_steps = flow.unroll_length * runner.num_envs_per_sampler
     if runner.max_updates is None and runner.max_steps is None:
-        target = StopTarget(1, flow.warmup_steps + flow.steps_per_update, None)  # only evaluated, never trained
+        target = StopTarget(
+            1, flow.warmup_steps + flow.steps_per_update, None
+        )  # only evaluated, never trained
     else:
         target = StopTarget.of(flow, rollout_steps, runner.max_updates, runner.max_steps)
     if target.updates < 1:

@@ -7,11 +7,13 @@ row end the run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from omnirl.api.errors import WorkersFailedError
 from omnirl.runtime.plan import WorkerPlan
-from omnirl.runtime.transport import Transport, Worker, WorkerDiedError, WorkerRaisedError
+from omnirl.runtime.transport import Ref, Transport, Worker, WorkerDiedError, WorkerRaisedError
 
 MOST_FAILURES = 10
 Failure = WorkerDiedError | WorkerRaisedError
@@ -37,13 +39,14 @@ class Slot:
 class Crew:
     """The workers of a run."""
 
-    def __init__(self, transport: Transport, plan: WorkerPlan, incarnations: dict[int, int]) -> None:
+    def __init__(self, transport: Transport, plan: WorkerPlan, incarnations: Mapping[str, int]) -> None:
         self.transport, self.plan = transport, plan
         self.restarts = 0
         gpus = 1 if plan.device == "cuda" else 0
         self.learner = transport.spawn("learner", "omnirl.runtime.learner:LearnerWorker", plan, gpus=gpus)
         self.samplers = [
-            self._slot("sampler", index, incarnations.get(index, 0)) for index in range(plan.num_samplers)
+            self._slot("sampler", index, int(incarnations.get(str(index), 0)))
+            for index in range(plan.num_samplers)
         ]
         self.evaluators = [self._slot("evaluator", index, 0) for index in range(plan.num_evaluators)]
 
@@ -71,6 +74,21 @@ class Crew:
             except (WorkerDiedError, WorkerRaisedError) as failure:
                 raise start_error(name, failure) from failure
         return all(answers[: len(self.samplers)])
+
+    def ask_learner(self, method: str, *args: Any) -> Any:
+        """Call a method of the learner's and wait for the answer."""
+        return self.from_learner(self.transport.call(self.learner, method, *args)[0])
+
+    def from_learner(self, ref: Ref) -> Any:
+        """An answer of the learner's. Its death ends the run; what it raised is a user's mistake or a bug."""
+        try:
+            return self.transport.get(ref)
+        except WorkerDiedError as failure:
+            raise WorkersFailedError(f"the learner's process died: {failure}") from failure
+        except WorkerRaisedError as failure:
+            if failure.expected is not None:
+                raise failure.expected from failure
+            raise RuntimeError(f"the learner failed:\n{failure.traceback}") from failure
 
     def replace(self, slot: Slot, failure: Failure) -> str:
         """Put a new worker in the slot; returns a line that says so. Raises when it fails again and again."""

@@ -115,7 +115,7 @@ class LocalTransport:
             if worker.instance is None:
                 worker.instance = load_object(worker.factory)(*worker.args)
             result = getattr(worker.instance, method)(*values)
-        except Exception as error:  # noqa: BLE001 - whatever a plugin raises is the caller's to judge
+        except Exception as error:
             return (LocalRef(error=raised(error)),) * returns
         if returns == 1:
             return (LocalRef(result),)
@@ -150,5 +150,5 @@ def close_worker(instance: Any) -> None:
     try:
         if instance is not None:
             instance.close()
-    except Exception:  # noqa: BLE001, S110 - see above
+    except Exception:
         pass

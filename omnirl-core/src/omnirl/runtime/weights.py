@@ -107,7 +107,7 @@ def unpack_rollout(packed: PackedRollout) -> Rollout:
         final_obs=_take(arrays, "final_obs"),
         extras=extras,
         **plain,
-        **packed.scalars,
+        **dict[str, Any](packed.scalars),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from omnirl.api.algorithm import DataFlow, FlowContext
-from omnirl.api.config import Config, Number, NonNegative, NonNegativeInt, PositiveInt
+from omnirl.api.config import Config, NonNegative, NonNegativeInt, Number, PositiveInt
 from omnirl.api.errors import ConfigError
 from omnirl.api.plugin import AlgorithmSpec, Supports
 
@@ -69,4 +69,6 @@ def data_flow(config: ToyConfig, context: FlowContext) -> DataFlow:
             f"modules.memory.warmup_steps: {memory.warmup_steps}, must be between batch_size "
             f"({memory.batch_size}) and capacity ({memory.capacity})"
         )
-    return DataFlow(memory.unroll_length, memory.steps_per_update, memory.warmup_steps, memory.max_lead, False)
+    return DataFlow(
+        memory.unroll_length, memory.steps_per_update, memory.warmup_steps, memory.max_lead, False
+    )

@@ -1,0 +1,119 @@
+"""Asking samplers for rollouts, and taking them in: in request order in lock-step, else in each sampler's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from omnirl.runtime.evaluations import Handlers
+from omnirl.runtime.pacing import Pacing
+from omnirl.runtime.sampler import CollectReport
+from omnirl.runtime.supervision import Crew, Failure, Slot
+from omnirl.runtime.transport import Ref, WorkerDiedError, WorkerRaisedError
+
+_CREDITS = 2
+
+
+class Collecting:
+    """Keeps the samplers busy as far as pacing allows.
+
+    ``waiting`` holds what has arrived and the learner has not been given: (the update it is due in, rollout).
+    seen: called with each rollout's lag (None where it was dropped) and report. tell: called with a line when a
+    sampler was restarted.
+    """
+
+    def __init__(
+        self,
+        crew: Crew,
+        pacing: Pacing,
+        handlers: Handlers,
+        seen: Callable[[int | None, CollectReport], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._crew, self._pacing, self._handlers = crew, pacing, handlers
+        self._seen, self._tell = seen, tell
+        self._lock_step = pacing.flow.max_lead == 0
+        self._arrivals: dict[int, tuple[CollectReport, Ref] | None] = {}
+        self._next = 0
+        self.waiting: list[tuple[int, Ref]] = []
+
+    def begin(self) -> None:
+        """Go on counting from the pacing's requests."""
+        self._next = self._pacing.requests
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is in flight or waits for the learner."""
+        return self._pacing.in_flight > 0 or bool(self.waiting)
+
+    def order(self, weights: Ref, epoch: int) -> None:
+        """Ask for as many rollouts as may be collected now, with these weights."""
+        while self._pacing.may_collect():
+            slot = self._free_sampler()
+            if slot is None:
+                return
+            env_steps = self._pacing.requested
+            request = self._pacing.request()
+            slot.requests.append(request)
+            report, rollout = self._crew.transport.call(
+                slot.worker, "collect", weights, env_steps, epoch, returns=2
+            )
+            self._handlers[report] = self._on_collected(slot, request, rollout)
+
+    def take_waiting(self) -> list[tuple[int, Ref]]:
+        """What the learner is to be given, each rollout once."""
+        taken, self.waiting = self.waiting, []
+        return taken
+
+    def failed(self, slot: Slot, failure: Failure) -> None:
+        """Replace a sampler; what it was asked for is lost."""
+        for request in slot.requests:
+            self._pacing.lost()
+            self._arrivals[request] = None
+        self._tell(self._crew.replace(slot, failure))
+        self._take_arrivals()
+
+    def _free_sampler(self) -> Slot | None:
+        samplers = self._crew.samplers
+        if self._lock_step:
+            slot = samplers[self._pacing.requests % len(samplers)]
+            return slot if not slot.requests else None
+        slot = min(samplers, key=lambda sampler: len(sampler.requests))
+        return slot if len(slot.requests) < _CREDITS else None
+
+    def _on_collected(self, slot: Slot, request: int, rollout: Ref) -> Callable[[Ref], None]:
+        def handle(ref: Ref) -> None:
+            if request not in slot.requests:  # asked of a worker that has been replaced since
+                return
+            try:
+                report: CollectReport = self._crew.transport.get(ref)
+            except (WorkerDiedError, WorkerRaisedError) as failure:
+                self.failed(slot, failure)
+                return
+            slot.failures = 0
+            self._arrivals[request] = (report, rollout)
+            self._take_arrivals()
+
+        return handle
+
+    def _take_arrivals(self) -> None:
+        if self._lock_step:
+            while self._next in self._arrivals:
+                self._take(self._next)
+                self._next += 1
+            return
+        for slot in self._crew.samplers:
+            while slot.requests and slot.requests[0] in self._arrivals:
+                self._take(slot.requests[0])
+        for request in [request for request, arrival in self._arrivals.items() if arrival is None]:
+            del self._arrivals[request]
+
+    def _take(self, request: int) -> None:
+        arrival = self._arrivals.pop(request)
+        if arrival is None:  # lost with its worker
+            return
+        report, rollout = arrival
+        self._crew.samplers[report.sampler].requests.remove(request)
+        due = self._pacing.arrived(report.version)
+        self._seen(None if due is None else max(0, due - report.version), report)
+        if due is not None:
+            self.waiting.append((due, rollout))

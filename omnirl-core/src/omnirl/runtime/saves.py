@@ -1,0 +1,121 @@
+"""The driver's side of checkpoints: gathers what the learner's process writes, and restores it into the crew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omnirl.api.errors import DiskError
+from omnirl.runtime.checkpoint import Loaded
+from omnirl.runtime.dispatch import ObserverThread
+from omnirl.runtime.run_state import RunState
+from omnirl.runtime.saving import SaveOutcome, Snapshot
+from omnirl.runtime.supervision import Crew, Failure, Slot
+from omnirl.runtime.transport import WorkerDiedError, WorkerRaisedError
+
+_MOST_FAILED = 3
+
+
+@dataclass(frozen=True)
+class SaveSettings:
+    """Where and what. interval: seconds. manifest, agent_meta: what files say of the run beside its counters."""
+
+    run_dir: str
+    interval: float
+    memory: bool
+    keep_last: int
+    manifest: Mapping[str, Any]
+    agent_meta: Mapping[str, Any]
+
+
+class Saves:
+    """Saves and restores a run. ``failed`` is told of a sampler that died while its state was asked for."""
+
+    def __init__(
+        self,
+        settings: SaveSettings,
+        crew: Crew,
+        state: RunState,
+        observers: ObserverThread,
+        failed: Callable[[Slot, Failure], None],
+    ) -> None:
+        self._settings, self._crew, self._state = settings, crew, state
+        self._observers, self._failed = observers, failed
+        self._failures = 0
+
+    @property
+    def due(self) -> bool:
+        """Whether the last save is an interval old."""
+        return self._state.meter.checkpoint_age() >= self._settings.interval
+
+    def save(self, *, finished: bool) -> None:
+        """Snapshot the run; the learner's process writes it in the background. Nothing may be in flight."""
+        samplers = self._sampler_states()
+        self._observers.flush()  # rows up to this version are on disk before the checkpoint is
+        settings, counters = self._settings, self._state.counters
+        incarnations = {str(slot.index): slot.incarnation for slot in self._crew.samplers}
+        snapshot = Snapshot(
+            run_dir=settings.run_dir,
+            version=counters["updates"],
+            manifest={
+                **settings.manifest,
+                "counters": counters,
+                "memory": settings.memory,
+                "finished": finished,
+            },
+            tree={
+                "driver": {**self._state.state_dict(), "incarnations": incarnations},
+                "samplers": samplers,
+            },
+            save_memory=settings.memory,
+            agent_meta={**settings.agent_meta, **counters},
+            keep_last=settings.keep_last,
+        )
+        self.ended(self._crew.ask_learner("save", snapshot))
+        self._state.meter.saved()
+
+    def last(self, *, finished: bool) -> None:
+        """The save at the end of a run: waited for, and tried again. Raises DiskError where it keeps failing."""
+        while True:
+            failures = self._failures
+            self.save(finished=finished)
+            self.ended(self._crew.ask_learner("finish_saves"))
+            if self._failures <= failures:
+                return
+
+    def ended(self, outcomes: Sequence[SaveOutcome]) -> None:
+        """Take note of saves that ended. Raises DiskError when several in a row have failed."""
+        for outcome in outcomes:
+            if not outcome.error:
+                self._failures = 0
+                self._observers.send("checkpoint_saved", outcome.version, outcome.path)
+                continue
+            self._failures += 1
+            self._observers.send("event", f"saving {outcome.path} failed: {outcome.error}")
+            if self._failures >= _MOST_FAILED:
+                raise DiskError(f"{outcome.path} cannot be written: {outcome.error}")
+
+    def restore(self, loaded: Loaded) -> None:
+        """Bring the driver, the learner and the samplers to where a checkpoint was taken."""
+        self._state.load_state_dict(loaded.tree["driver"], memory_restored=bool(loaded.manifest["memory"]))
+        self._crew.ask_learner("restore", str(loaded.path), self._state.pacing.updates)
+        for slot in self._crew.samplers:
+            state = loaded.tree["samplers"].get(str(slot.index))
+            if state is None:
+                continue
+            (ref,) = self._crew.transport.call(slot.worker, "restore", state)
+            if not self._crew.transport.get(ref):
+                self._state.exact = False
+                text = f"{slot.name}: its environment did not repeat exactly; new episodes were begun"
+                self._observers.send("event", text)
+
+    def _sampler_states(self) -> dict[str, Any]:
+        states: dict[str, Any] = {}
+        asked = [(slot, self._crew.transport.call(slot.worker, "state")[0]) for slot in self._crew.samplers]
+        for slot, ref in asked:
+            try:
+                states[str(slot.index)] = self._crew.transport.get(ref)
+            except (WorkerDiedError, WorkerRaisedError) as failure:
+                self._failed(slot, failure)
+        return states

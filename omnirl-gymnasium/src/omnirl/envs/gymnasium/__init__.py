@@ -1,0 +1,1 @@
+"""The backend for Gymnasium environments; nothing is imported before it is asked for."""
