@@ -61,12 +61,20 @@ def test_a_value_in_one_line_of_yaml(value, text):
     assert yaml_text(value) == text
 
 
-def test_the_last_column_wraps_under_itself(monkeypatch):
+TABLE = [["key", "text"], ["a", "one two three four five six seven eight nine ten"]]
+
+
+def test_in_a_terminal_the_last_column_wraps_under_itself(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    monkeypatch.setenv("LINES", "24")
-    table = [["key", "text"], ["a", "one two three four five six seven eight nine ten"]]
-    assert aligned(table) == [
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert aligned(TABLE) == [
         "key  text",
         "a    one two three four five six seven",
         "     eight nine ten",
     ]
+
+
+def test_without_a_terminal_a_row_is_one_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: False)
+    assert aligned(TABLE) == ["key  text", "a    one two three four five six seven eight nine ten"]

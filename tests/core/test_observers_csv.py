@@ -89,10 +89,10 @@ def test_equal_rows_give_equal_text(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         log = started(tmp_path / name)
-        log.metrics(row(1, train_return=sum([0.1] * 10)))
+        log.metrics(row(1, train_return=0.1 + 0.2))
         texts.append((tmp_path / name / "log.csv").read_bytes())
     assert texts[0] == texts[1]
-    assert b"0.9999999999999999" in texts[0]
+    assert b",0.30000000000000004" in texts[0]
 
 
 @pytest.mark.parametrize("updates", [3, 2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,17 +23,23 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_
 
 
 def aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """Cells in columns; the last column is wrapped at the terminal's width."""
+    """Cells in columns. In a terminal the last column is wrapped at its width; elsewhere a row is one line."""
     widths = [max(len(row[index]) for row in table) for index in range(len(table[0]) - 1)]
     indent = sum(widths) + 2 * len(widths)
-    room = max(30, shutil.get_terminal_size((110, 24)).columns - indent)
     lines = []
     for row in table:
         start = "".join(f"{cell:<{width}}  " for cell, width in zip(row[:-1], widths, strict=True))
-        last = textwrap.wrap(row[-1], room, break_long_words=False, break_on_hyphens=False) or [""]
+        last = _wrapped(row[-1], indent)
         lines.append((start + last[0]).rstrip())
         lines.extend(" " * indent + line for line in last[1:])
     return lines
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    if not sys.stdout.isatty():  # whoever searches the output should find whole messages
+        return [text]
+    room = max(30, shutil.get_terminal_size((110, 24)).columns - indent)
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _cell(value: Any) -> str:
