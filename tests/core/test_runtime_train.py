@@ -266,7 +266,7 @@ def test_an_environment_that_always_raises_ends_the_run_with_its_traceback(tmp_p
     with pytest.raises(WorkersFailedError) as caught:
         train(config)
     assert caught.value.exit_code == 20
-    assert "sampler 0 (bad) failed 11 times in a row, the limit is 10" in caught.value.lines[0]
+    assert "sampler 0 (bad, seed 0) failed 11 times in a row, the limit is 10" in caught.value.lines[0]
     assert any("Traceback" in line for line in caught.value.lines)
 
 

@@ -137,6 +137,10 @@ class Policy(Protocol):
 class Learner(Protocol[BatchIn]):
     """One update of the weights per batch."""
 
+    @property
+    def nonfinite_in_row(self) -> int:
+        """How many of the latest updates in a row had a non-finite loss or gradient; read after every call."""
+
     def observe(self, rollout: Rollout) -> None:
         """See a rollout before ``Memory.add``: for normalisers only, which become active after the next update."""
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from omnirl.api.config import Config, Flag, NonNegative, NonNegativeInt, PositiveInt
+from omnirl.api.config import Config, Flag, NonNegative, NonNegativeInt, Number, Positive, PositiveInt
 
 Auto: TypeAlias = Literal["auto"]
 
@@ -29,7 +29,7 @@ class RunnerConfig(Config):
     eval_model: str | None = Field(
         default=None,
         min_length=1,
-        description="model that test evaluates, such as agent_100; unset: the last",
+        description="model that test evaluates, such as agent_100 or best; unset: the last",
     )
 
     num_learners: PositiveInt = Field(default=1, description="number of learner processes")
@@ -56,6 +56,11 @@ class RunnerConfig(Config):
         description="updates that collection may run ahead of learning; 0: lock-step; unset: the algorithm's",
     )
 
+    stop_return: Number | None = Field(
+        default=None,
+        description="return_mean of an evaluation that ends the run; updates then wait for each evaluation",
+    )
+
     eval_interval: NonNegativeInt = Field(
         default=0, description="updates between evaluations; 0: only after the last update"
     )
@@ -72,6 +77,18 @@ class RunnerConfig(Config):
         description="whether a checkpoint holds the replay memory (in lock-step it always does)",
     )
     keep_last: NonNegativeInt = Field(default=5, description="number of agent files kept; 0: all")
+    keep_best: NonNegativeInt = Field(
+        default=1,
+        description="agent files of the best evaluations (by return_mean) kept beside the last ones",
+    )
+    step_timeout_s: Positive = Field(
+        default=60.0,
+        description="seconds without an environment step after which a sampler or evaluator on Ray is replaced",
+    )
+    on_nan: Literal["drop", "error"] = Field(
+        default="drop",
+        description="what a NaN or infinite observation or reward does: the rollout is dropped, or the run ends",
+    )
     load_checkpoint: bool | None = Field(
         default=None,
         description="true: resume the run in ckpt_dir if there is one; false: never; unset: as --resume says",

@@ -11,11 +11,15 @@ from omnirl.api.data import Array
 from omnirl.api.errors import CheckpointError, NotFoundError
 from omnirl.api.plugin import AlgorithmSpec, load_object
 from omnirl.api.specs import EnvSpec
+from omnirl.runtime.best import best_version
 from omnirl.runtime.saving import agent_versions
+
+BEST = "best"
 
 
 def agent_path(folder: Path, model: str | None) -> Path:
-    """The file of ``model`` (``"agent_100"``, ``"agent_100.pth"`` or a path); the newest where it is None.
+    """The file of ``model``: ``"agent_100"``, ``"agent_100.pth"``, a path, ``"best"`` for that of the best evaluation;
+    the newest where it is None.
 
     Raises NotFoundError (exit 3) with the list of those there.
     """
@@ -25,6 +29,13 @@ def agent_path(folder: Path, model: str | None) -> Path:
         if not versions:
             raise NotFoundError(f"{folder}: holds no agent file (agent_<version>.pth)")
         return folder / f"agent_{versions[-1]}.pth"
+    if model == BEST:
+        best = best_version(folder)
+        if best is None:
+            raise NotFoundError(
+                f"{folder}: no best agent: none was kept by an evaluation; there are: {there}"
+            )
+        model = f"agent_{best[0]}"
     for path in (folder / model, folder / f"{model}.pth", Path(model)):
         if path.is_file():
             return path

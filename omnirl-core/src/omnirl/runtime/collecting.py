@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from omnirl.runtime.evaluations import Handlers
@@ -17,8 +18,9 @@ class Collecting:
     """Keeps the samplers busy as far as pacing allows.
 
     ``waiting`` holds what has arrived and the learner has not been given: (the update it is due in, rollout).
-    seen: called with each rollout's lag (None where it was dropped) and report. tell: called with a line when a
-    sampler was restarted.
+    seen: called with each rollout's lag (None where it was dropped) and report. sick: called with the report of a
+    rollout that was refused, since it holds a NaN or an infinity. tell: called with a line when a sampler was
+    restarted.
     """
 
     def __init__(
@@ -27,17 +29,20 @@ class Collecting:
         pacing: Pacing,
         handlers: Handlers,
         seen: Callable[[int | None, CollectReport], None],
+        sick: Callable[[CollectReport], None],
         tell: Callable[[str], None],
     ) -> None:
         self._crew, self._pacing, self._handlers = crew, pacing, handlers
-        self._seen, self._tell = seen, tell
+        self._seen, self._sick, self._tell = seen, sick, tell
         self._lock_step = pacing.flow.max_lead == 0
         self._arrivals: dict[int, tuple[CollectReport, Ref] | None] = {}
         self._next = 0
         self.waiting: list[tuple[int, Ref]] = []
 
     def begin(self) -> None:
-        """Go on counting from the pacing's requests."""
+        """Begin, or begin anew, with nothing in flight; requests are counted on from the pacing's."""
+        self._arrivals.clear()
+        self.waiting = []
         self._next = self._pacing.requests
 
     @property
@@ -54,6 +59,7 @@ class Collecting:
             env_steps = self._pacing.requested
             request = self._pacing.request()
             slot.requests.append(request)
+            slot.busy_since = slot.busy_since or time.monotonic()
             report, rollout = self._crew.transport.call(
                 slot.worker, "collect", weights, env_steps, epoch, returns=2
             )
@@ -76,9 +82,10 @@ class Collecting:
         samplers = self._crew.samplers
         if self._lock_step:
             slot = samplers[self._pacing.requests % len(samplers)]
-            return slot if not slot.requests else None
-        slot = min(samplers, key=lambda sampler: len(sampler.requests))
-        return slot if len(slot.requests) < _CREDITS else None
+            return slot if not slot.requests and not slot.resting else None
+        awake = [sampler for sampler in samplers if not sampler.resting]
+        idlest = min(awake, key=lambda sampler: len(sampler.requests), default=None)
+        return idlest if idlest is not None and len(idlest.requests) < _CREDITS else None
 
     def _on_collected(self, slot: Slot, request: int, rollout: Ref) -> Callable[[Ref], None]:
         def handle(ref: Ref) -> None:
@@ -91,6 +98,9 @@ class Collecting:
                 return
             slot.failures = 0
             self._arrivals[request] = (report, rollout)
+            slot.busy_since = (
+                time.monotonic() if any(r not in self._arrivals for r in slot.requests) else None
+            )
             self._take_arrivals()
 
         return handle
@@ -113,6 +123,10 @@ class Collecting:
             return
         report, rollout = arrival
         self._crew.samplers[report.sampler].requests.remove(request)
+        if report.nonfinite:
+            self._pacing.refused()
+            self._sick(report)
+            return
         due = self._pacing.arrived(report.version)
         self._seen(None if due is None else max(0, due - report.version), report)
         if due is not None:

@@ -7,8 +7,10 @@ from omnirl.api.data import Episode
 from omnirl.api.environment import EnvContext
 from omnirl.api.plugin import load_object
 from omnirl.loops.evaluation import evaluation_loop
-from omnirl.runtime.plan import WorkerPlan
+from omnirl.runtime.plan import Started, WorkerPlan
 from omnirl.runtime.seeding import EvaluatorStreams
+from omnirl.runtime.versions import versions
+from omnirl.runtime.vital_signs import CountedEnvironment
 from omnirl.runtime.weights import Weights
 
 _MOST_ENVIRONMENTS = 8
@@ -22,13 +24,17 @@ class Evaluator:
         num_envs = min(plan.episodes, _MOST_ENVIRONMENTS)
         context = PolicyContext("evaluator", index, plan.num_evaluators, num_envs)
         self.policy = load_object(plan.algorithm.policy)(plan.agent_config, plan.env_spec, context)
-        self.environment = plan.env_backend.build_env(
-            plan.env_config, EnvContext("evaluator", index, num_envs)
-        )
+        env_context = EnvContext("evaluator", index, num_envs)
+        self.environment = CountedEnvironment(plan.env_backend.build_env(plan.env_config, env_context))
 
-    def start(self) -> bool:
-        """Whether the environments can begin an episode from a seed."""
-        return bool(self.environment.seedable)
+    def start(self) -> Started:
+        """What the driver compares before training."""
+        return Started(bool(self.environment.seedable), versions())
+
+    @property
+    def pulse(self) -> int:
+        """How often the environment was asked something."""
+        return self.environment.count
 
     def evaluate(self, weights: Weights) -> tuple[Episode, ...]:
         """Play the plan's number of episodes with ``weights``."""

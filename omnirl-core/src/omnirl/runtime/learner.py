@@ -10,15 +10,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from omnirl.api.algorithm import Clock, LearnerContext, MemoryContext
-from omnirl.api.data import Rollout
+from omnirl.api.data import Array, Rollout
 from omnirl.api.errors import CheckpointError
 from omnirl.api.plugin import load_object
 from omnirl.runtime import checkpoint
-from omnirl.runtime.plan import WorkerPlan
-from omnirl.runtime.saving import CheckpointWriter, SaveOutcome, Snapshot
+from omnirl.runtime.plan import Started, WorkerPlan
+from omnirl.runtime.saving import CheckpointWriter, SaveOutcome, Snapshot, agent_file, replace_agent
 from omnirl.runtime.seeding import integer
+from omnirl.runtime.versions import versions
 from omnirl.runtime.weights import Weights, pack
 
 
@@ -39,12 +41,14 @@ class AdvanceOrder:
 @dataclass(frozen=True)
 class AdvanceReport:
     """What a call did. updates: made in the whole run; made: in this call; metrics: where the order
-    asked for them; saves: checkpoints finished since the last call."""
+    asked for them; nonfinite_in_row: the latest updates without a finite loss and gradient; saves: checkpoints
+    finished since the last call."""
 
     updates: int
     made: int
     seconds: float
     metrics: Mapping[str, float] | None
+    nonfinite_in_row: int
     saves: tuple[SaveOutcome, ...]
 
 
@@ -71,9 +75,9 @@ class LearnerWorker:
         )
         self.writer = CheckpointWriter()
 
-    def start(self) -> str:
-        """The device in use; that the constructor returned is the other half of the answer."""
-        return str(getattr(self.learner, "device", self.plan.device))
+    def start(self) -> Started:
+        """What the driver compares before training."""
+        return Started(True, versions())
 
     def weights(self) -> Weights:
         """The newest version, frozen."""
@@ -101,6 +105,7 @@ class LearnerWorker:
             made=made,
             seconds=time.perf_counter() - began,
             metrics=self.metrics() if row else None,
+            nonfinite_in_row=self.learner.nonfinite_in_row if made else 0,
             saves=self.writer.outcomes(),
         )
         return report, self.weights()
@@ -124,9 +129,24 @@ class LearnerWorker:
         if snapshot.save_memory:
             snapshot.tree["memory"] = dict(self.memory.state_dict())
         weights = self.weights().packed.arrays()
-        save_agent = load_object(self.plan.algorithm.agent_file).save
-        self.writer.start(snapshot, lambda path: save_agent(path, weights, dict(snapshot.agent_meta)))
+        self.writer.start(snapshot, lambda path: self._write_agent(path, weights, snapshot.agent_meta))
         return self.writer.outcomes()
+
+    def save_agent(self, folder: str, meta: Mapping[str, Any], weights: Weights) -> SaveOutcome:
+        """Write the agent file of an earlier version, which turned out to be worth keeping.
+
+        A save in the background ends first, so that its pruning cannot take the new file for an old one.
+        """
+        self.writer.wait()
+        path = agent_file(Path(folder), weights.version)
+        try:
+            replace_agent(path, lambda name: self._write_agent(name, weights.packed.arrays(), meta))
+        except Exception as problem:
+            return SaveOutcome(weights.version, str(path), f"{type(problem).__name__}: {problem}")
+        return SaveOutcome(weights.version, str(path))
+
+    def _write_agent(self, path: str, arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
+        load_object(self.plan.algorithm.agent_file).save(path, arrays, dict(meta))
 
     def finish_saves(self) -> tuple[SaveOutcome, ...]:
         """Wait for the background writer; return what it did."""

@@ -87,17 +87,22 @@ class Pacing:
         """A requested rollout will never arrive."""
         self.requested -= self.rollout_steps
 
+    def refused(self) -> None:
+        """A rollout arrived that no learner may see."""
+        self.collected += self.rollout_steps
+        self.requested -= self.rollout_steps
+        self.dropped += self.rollout_steps
+
     def arrived(self, version: int) -> int | None:
         """Count an arriving rollout that acted with ``version``.
 
         Returns the update it is due in; None where it is dropped, being older than a bounded lag allows.
         """
-        self.collected += self.rollout_steps
         due = max(0, (self.stored - self.base) // self.flow.steps_per_update)
         if self.flow.bounded_lag and due - version > self.flow.max_lead:
-            self.requested -= self.rollout_steps
-            self.dropped += self.rollout_steps
+            self.refused()
             return None
+        self.collected += self.rollout_steps
         self.stored += self.rollout_steps
         return due
 

@@ -26,6 +26,14 @@ class Seeds:
 
 
 @dataclass(frozen=True)
+class Started:
+    """What a worker says when it is built. seedable: its environments can begin an episode from a seed."""
+
+    seedable: bool
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class WorkerPlan:
     """Everything a worker needs to build itself.
 

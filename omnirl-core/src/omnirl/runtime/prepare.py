@@ -19,6 +19,7 @@ from omnirl.runtime.run_dir import CONFIG_FILE, RunFolder
 from omnirl.runtime.saves import SaveSettings
 from omnirl.runtime.saving import remove_leftovers
 from omnirl.runtime.train import TrainSettings
+from omnirl.runtime.versions import versions
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class PreparedRun:
 
     def write_config(self) -> None:
         """run_config.yaml: everything resolved, and the versions; training it again repeats the run."""
-        data = {**self.config.plain(), "versions": setup.versions()}
+        data = {**self.config.plain(), "versions": versions()}
         path = Path(self.settings.saves.run_dir) / CONFIG_FILE
         unfinished = path.with_name(f"{path.name}.tmp")
         unfinished.write_text(files.dump(data), encoding="utf-8")
@@ -93,7 +94,7 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
     described = {
         "algorithm": config.algorithm.name,
         "spaces": env_spec.describe(),
-        "versions": setup.versions(),
+        "versions": versions(),
     }
     runner = config.runner
     saves = SaveSettings(
@@ -101,10 +102,19 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
         interval=runner.save_interval,
         memory=runner.save_memory or plan.flow.max_lead == 0,
         keep_last=runner.keep_last,
+        keep_best=runner.keep_best,
         manifest=described,
         agent_meta={**described, "config": config.plain()},
     )
     names = columns(env_spec.eval_metrics, config.algorithm.metric_names)
-    settings = TrainSettings(runner.eval_interval, runner.log_interval, names, saves)
+    settings = TrainSettings(
+        eval_interval=runner.eval_interval,
+        log_interval=runner.log_interval,
+        step_timeout=runner.step_timeout_s,
+        on_nan=runner.on_nan,
+        columns=names,
+        saves=saves,
+        stop_return=runner.stop_return,
+    )
     notices = ([folder.notice] if folder.notice else []) + list(resumed.notices if resumed else ())
     return PreparedRun(config, plan, target, settings, resumed, tuple(notices))

@@ -44,6 +44,10 @@ class _Host:
             return result
         return tuple(pack_rollout(item) if isinstance(item, Rollout) else item for item in result)
 
+    @ray.method(concurrency_group="pulse")
+    def pulse(self) -> int:
+        return int(getattr(self.instance, "pulse", 0))
+
     def close(self) -> None:
         close_worker(self.instance)
         self.instance = None
@@ -69,7 +73,13 @@ class RayTransport:
         """Make an actor on one CPU (and ``gpus``). It never restarts by itself: the driver is the supervisor."""
         # Under its worker's name the process is easy to find: ray::Sampler, ray::Learner...
         host: Any = ray.remote(type(factory.rpartition(":")[2], (_Host,), {}))
-        options = host.options(num_cpus=1, num_gpus=gpus, max_restarts=0, max_task_retries=0)
+        options = host.options(
+            num_cpus=1,
+            num_gpus=gpus,
+            max_restarts=0,
+            max_task_retries=0,
+            concurrency_groups={"pulse": 1},  # answered by a thread of its own, whatever the worker does
+        )
         worker = RayWorker(name, options.remote(factory, args))
         self._workers.append(worker)
         return worker
@@ -79,6 +89,12 @@ class RayTransport:
         assert isinstance(worker, RayWorker)
         refs = worker.handle.call.options(num_returns=returns).remote(method, returns, *args)
         return (refs,) if returns == 1 else tuple(refs)
+
+    def pulse(self, worker: Worker) -> Ref | None:
+        """Asked of a thread of the worker's own."""
+        assert isinstance(worker, RayWorker)
+        ref: Ref = worker.handle.pulse.remote()
+        return ref
 
     def wait(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
         """Those that are ready."""
@@ -110,9 +126,9 @@ class RayTransport:
             self._workers.remove(worker)
         ray.kill(worker.handle, no_restart=True)
 
-    def close(self) -> None:
+    def close(self, *, at_once: bool = False) -> None:
         """Ask every worker to close, then end them all."""
-        closing = [worker.handle.close.remote() for worker in self._workers]
+        closing = [] if at_once else [worker.handle.close.remote() for worker in self._workers]
         if closing:
             ray.wait(closing, num_returns=len(closing), timeout=3.0)
         for worker in list(self._workers):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from omnirl.api.observer import RunSummary
+from omnirl.runtime.best import BestAgents
 from omnirl.runtime.logbook import LogBook
 from omnirl.runtime.meter import Meter
 from omnirl.runtime.pacing import Pacing
@@ -14,10 +16,13 @@ from omnirl.runtime.pacing import Pacing
 
 @dataclass
 class RunState:
-    """exact: whether everything so far repeats exactly. evaluation: the figures of ``evaluated_version``."""
+    """exact: whether everything so far repeats exactly. evaluation: the figures of ``evaluated_version``, the latest;
+    stop_return: the mean return of an evaluation that ends the run (None: none does)."""
 
     pacing: Pacing
     logbook: LogBook
+    best: BestAgents
+    stop_return: float | None = None
     meter: Meter = field(default_factory=Meter)
     exact: bool = True
     evaluation: dict[str, float] = field(default_factory=dict)
@@ -34,6 +39,13 @@ class RunState:
         self.logbook.evaluation(version, figures)
 
     @property
+    def reached(self) -> bool:
+        """Whether the latest evaluation ends the run."""
+        return (
+            self.stop_return is not None and self.evaluation.get("return_mean", -math.inf) >= self.stop_return
+        )
+
+    @property
     def counters(self) -> dict[str, int]:
         """What a manifest says at a glance."""
         pacing = self.pacing
@@ -48,6 +60,7 @@ class RunState:
             "wall": self.meter.wall(),
             "evaluation": self.evaluation,
             "evaluated_version": self.evaluated_version,
+            "best": self.best.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any], *, memory_restored: bool) -> None:
@@ -58,6 +71,7 @@ class RunState:
         self.exact &= bool(state["exact"])
         self.evaluation = dict(state["evaluation"])
         self.evaluated_version = int(state["evaluated_version"])
+        self.best.load_state_dict(state["best"])
 
     def summary(self, status: str, run_dir: str, restarts: int) -> RunSummary:
         """How the run ended."""
@@ -74,4 +88,13 @@ class RunState:
             evaluation=self.evaluation if self.evaluated_version == self.pacing.updates else {},
             exact=self.exact,
             restarts=restarts,
+            message=self._note() if status == "finished" else "",
+        )
+
+    def _note(self) -> str:
+        if not self.reached:
+            return ""
+        return (
+            f"the evaluation of update {self.evaluated_version} reached runner.stop_return: "
+            f"{self.evaluation['return_mean']:.6g} >= {self.stop_return:.6g}"
         )

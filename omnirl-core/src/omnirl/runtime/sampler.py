@@ -14,14 +14,17 @@ from omnirl.api.data import Array, Rollout
 from omnirl.api.environment import EnvContext
 from omnirl.api.plugin import load_object
 from omnirl.loops.collection import collect_loop
-from omnirl.runtime.plan import WorkerPlan
+from omnirl.runtime.plan import Started, WorkerPlan
 from omnirl.runtime.seeding import SamplerStreams
+from omnirl.runtime.versions import versions
+from omnirl.runtime.vital_signs import CountedEnvironment, nonfinite_value
 from omnirl.runtime.weights import Weights, stamped
 
 
 @dataclass(frozen=True)
 class CollectReport:
-    """What the driver needs to know of a rollout. episodes: (return, length) of those that ended in it."""
+    """What the driver needs to know of a rollout. episodes: (return, length) of those that ended in it; nonfinite:
+    where it holds a NaN or an infinity, if it does."""
 
     sampler: int
     incarnation: int
@@ -30,6 +33,7 @@ class CollectReport:
     steps: int
     seconds: float
     episodes: tuple[tuple[float, int], ...]
+    nonfinite: str = ""
 
 
 class EpisodeTotals:
@@ -74,16 +78,22 @@ class Sampler:
         self.index, self.incarnation = index, incarnation
         context = PolicyContext("sampler", index, plan.num_samplers, plan.num_envs)
         self.policy = load_object(plan.algorithm.policy)(plan.agent_config, plan.env_spec, context)
-        self.environment = backend.build_env(plan.env_config, EnvContext("sampler", index, plan.num_envs))
+        env_context = EnvContext("sampler", index, plan.num_envs)
+        self.environment = CountedEnvironment(backend.build_env(plan.env_config, env_context))
         streams = SamplerStreams(plan.seeds.sampler, index, incarnation, plan.target_steps)
         loop = backend.collection_loop or collect_loop
         self.collector = loop(self.environment, self.policy, plan.flow.unroll_length, streams)
         self.totals = EpisodeTotals(plan.num_envs)
         self.version: int | None = None
 
-    def start(self) -> bool:
-        """Whether the environments can begin an episode from a seed, so that a run repeats exactly."""
-        return bool(self.environment.seedable)
+    def start(self) -> Started:
+        """What the driver compares before training."""
+        return Started(bool(self.environment.seedable), versions())
+
+    @property
+    def pulse(self) -> int:
+        """How often the environment was asked something."""
+        return self.environment.count
 
     def collect(self, weights: Weights, env_steps: int, epoch: int) -> tuple[CollectReport, Rollout]:
         """Collect one rollout with ``weights``."""
@@ -98,9 +108,15 @@ class Sampler:
             epoch=epoch,
         )
         episodes = tuple(self.totals.add(rollout))
-        seconds = time.perf_counter() - began
         report = CollectReport(
-            self.index, self.incarnation, rollout.number, rollout.version, rollout.steps, seconds, episodes
+            self.index,
+            self.incarnation,
+            rollout.number,
+            rollout.version,
+            rollout.steps,
+            time.perf_counter() - began,
+            episodes,
+            nonfinite_value(rollout, rollout.number * len(rollout.reward)),
         )
         return report, rollout
 

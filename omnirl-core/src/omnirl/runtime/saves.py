@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from omnirl.api.errors import DiskError
+from omnirl.runtime.best import BEST_FILE
 from omnirl.runtime.checkpoint import Loaded
 from omnirl.runtime.dispatch import ObserverThread
 from omnirl.runtime.run_state import RunState
 from omnirl.runtime.saving import SaveOutcome, Snapshot
 from omnirl.runtime.supervision import Crew, Failure, Slot
-from omnirl.runtime.transport import WorkerDiedError, WorkerRaisedError
+from omnirl.runtime.transport import Ref, WorkerDiedError, WorkerRaisedError
 
 _MOST_FAILED = 3
 
 
 @dataclass(frozen=True)
 class SaveSettings:
-    """Where and what. interval: seconds. manifest, agent_meta: what files say of the run beside its counters."""
+    """Where and what. interval: seconds. keep_last, keep_best: numbers of agent files. manifest, agent_meta:
+    what files say of the run beside its counters."""
 
     run_dir: str
     interval: float
     memory: bool
     keep_last: int
+    keep_best: int
     manifest: Mapping[str, Any]
     agent_meta: Mapping[str, Any]
 
@@ -71,9 +76,35 @@ class Saves:
             save_memory=settings.memory,
             agent_meta={**settings.agent_meta, **counters},
             keep_last=settings.keep_last,
+            best=self._state.best.versions,
         )
         self.ended(self._crew.ask_learner("save", snapshot))
         self._state.meter.saved()
+
+    def evaluated(self, counters: Mapping[str, int], weights: Ref, figures: Mapping[str, float]) -> None:
+        """Keep the agent of an evaluated version, reached with these counters, if it is among the best.
+
+        What falls out of the best is removed with the next save, not now: a run killed before that goes on from a
+        checkpoint that still counts it.
+        """
+        return_mean = figures.get("return_mean", math.nan)
+        best, folder = self._state.best, Path(self._settings.run_dir)
+        if not best.admits(return_mean):
+            return
+        meta = {**self._settings.agent_meta, **counters}
+        outcome: SaveOutcome = self._crew.ask_learner("save_agent", str(folder), meta, weights)
+        if outcome.error:
+            self.ended([outcome])
+            return
+        best.add(counters["updates"], return_mean)
+        self._write_best()
+
+    def _write_best(self) -> None:
+        folder = Path(self._settings.run_dir)
+        try:
+            self._state.best.write(folder)
+        except OSError as error:
+            self.ended([SaveOutcome(self._state.pacing.updates, str(folder / BEST_FILE), str(error))])
 
     def last(self, *, finished: bool) -> None:
         """The save at the end of a run: waited for, and tried again. Raises DiskError where it keeps failing."""
@@ -96,11 +127,12 @@ class Saves:
             if self._failures >= _MOST_FAILED:
                 raise DiskError(f"{outcome.path} cannot be written: {outcome.error}")
 
-    def restore(self, loaded: Loaded) -> None:
-        """Bring the driver, the learner and the samplers to where a checkpoint was taken."""
+    def restore(self, loaded: Loaded, *, samplers: bool = True) -> None:
+        """Bring the driver, the learner and (unless they go on as they are) the samplers to a checkpoint's moment."""
         self._state.load_state_dict(loaded.tree["driver"], memory_restored=bool(loaded.manifest["memory"]))
+        self._write_best()
         self._crew.ask_learner("restore", str(loaded.path), self._state.pacing.updates)
-        for slot in self._crew.samplers:
+        for slot in self._crew.samplers if samplers else ():
             state = loaded.tree["samplers"].get(str(slot.index))
             if state is None:
                 continue

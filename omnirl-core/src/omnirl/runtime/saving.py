@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from omnirl.runtime.checkpoint import CURRENT, PREVIOUS, SEGMENTS, TEMPORARY, se
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a save writes. ``tree`` is nested dicts of arrays and JSON scalars; it must not change any more."""
+    """What a save writes. ``tree`` is nested dicts of arrays and JSON scalars; it must not change any more. best:
+    versions whose agent files stay, whatever ``keep_last`` says."""
 
     run_dir: str
     version: int
@@ -25,6 +26,7 @@ class Snapshot:
     save_memory: bool
     agent_meta: Mapping[str, Any]
     keep_last: int
+    best: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,9 @@ class CheckpointWriter:
         path = folder / CURRENT
         error = ""
         try:
-            agent = folder / f"agent_{snapshot.version}.pth"
-            unfinished = agent.with_name(agent.name + TEMPORARY)
-            write_agent(str(unfinished))
-            os.replace(unfinished, agent)
+            replace_agent(agent_file(folder, snapshot.version), write_agent)
             write(path, snapshot.manifest, snapshot.tree)
-            prune(folder, snapshot.keep_last)
+            prune(folder, snapshot.keep_last, snapshot.best)
         except Exception as problem:
             error = f"{type(problem).__name__}: {problem}"
             remove_leftovers(folder)
@@ -79,17 +78,31 @@ class CheckpointWriter:
         return done
 
 
+def agent_file(folder: Path, version: int) -> Path:
+    """Where the agent of a version is, or would be."""
+    return folder / f"agent_{version}.pth"
+
+
+def replace_agent(path: Path, write_agent: Callable[[str], None]) -> None:
+    """Write an agent file beside its place and put it there in one step."""
+    unfinished = path.with_name(path.name + TEMPORARY)
+    write_agent(str(unfinished))
+    os.replace(unfinished, path)
+
+
 def agent_versions(folder: Path) -> list[int]:
     """The versions of the agent files in a run's folder, in rising order."""
     names = (path.stem.partition("_")[2] for path in folder.glob("agent_*.pth"))
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def prune(folder: Path, keep_last: int) -> None:
-    """Remove the oldest agent files beyond ``keep_last`` (0 keeps all) and segments no checkpoint refers to."""
+def prune(folder: Path, keep_last: int, best: Collection[int] = ()) -> None:
+    """Remove the oldest agent files beyond ``keep_last`` (0 keeps all) but the ``best``, and segments no checkpoint
+    refers to."""
     if keep_last > 0:
         for version in agent_versions(folder)[:-keep_last]:
-            (folder / f"agent_{version}.pth").unlink(missing_ok=True)
+            if version not in best:
+                agent_file(folder, version).unlink(missing_ok=True)
     segments = list((folder / SEGMENTS).glob("*.npy"))
     if segments:
         used = set()

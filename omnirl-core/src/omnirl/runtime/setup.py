@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import re
 from dataclasses import replace
-from importlib import metadata
 from typing import Any
 
 from omnirl.api.algorithm import DataFlow, FlowContext
@@ -16,8 +14,6 @@ from omnirl.config import check, hardware, models
 from omnirl.config.resolve import ResolvedConfig
 from omnirl.runtime.pacing import StopTarget
 from omnirl.runtime.plan import Seeds, WorkerPlan
-
-DISTRIBUTIONS = ("omnirl-core", "omnirl-algos", "omnirl-gymnasium", "numpy", "torch", "gymnasium", "ray")
 
 
 def decide(config: ResolvedConfig) -> ResolvedConfig:
@@ -87,17 +83,6 @@ def plan_of(config: ResolvedConfig, env_spec: EnvSpec) -> tuple[WorkerPlan, Stop
         threads=int(config.device.threads),
     )
     return plan, target
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the installed distributions that decide a run's numbers; imports none of them."""
-    found = {"python": platform.python_version()}
-    for name in DISTRIBUTIONS:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def run_name(config: ResolvedConfig) -> str:

@@ -1,27 +1,38 @@
 """The crew of a run: its learner, samplers and evaluators, and what happens when one of them fails.
 
-A sampler that died or raised is replaced by a new incarnation, with new random streams; what it was asked for is
-lost and asked for again. An evaluator is replaced and its evaluation runs again. More than ``MOST_FAILURES`` in a
-row end the run.
+A sampler that died, hung or raised is replaced by a new incarnation, with new random streams; what it was asked for
+is lost and asked for again. An evaluator is replaced and its evaluation runs again. Failures in a row are answered
+with longer and longer pauses; more than ``MOST_FAILURES`` end the run. The learner's death is the loop's to mend.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from omnirl.api.errors import WorkersFailedError
-from omnirl.runtime.plan import WorkerPlan
+from omnirl.runtime.plan import Started, WorkerPlan
 from omnirl.runtime.transport import Ref, Transport, Worker, WorkerDiedError, WorkerRaisedError
+from omnirl.runtime.versions import check_same
 
 MOST_FAILURES = 10
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 Failure = WorkerDiedError | WorkerRaisedError
+
+
+class LearnerDiedError(Exception):
+    """The learner's process is gone; the run goes on from its last checkpoint."""
 
 
 @dataclass(eq=False)
 class Slot:
-    """The place of one sampler or evaluator. requests: numbers of the rollouts asked of a sampler."""
+    """The place of one sampler or evaluator.
+
+    requests: numbers of the rollouts asked of a sampler; busy_since: when it was given work, None while idle;
+    resting_until: no work before this moment, after a failure.
+    """
 
     role: str
     index: int
@@ -29,11 +40,18 @@ class Slot:
     incarnation: int = 0
     failures: int = 0
     requests: list[int] = field(default_factory=list)
+    busy_since: float | None = None
+    resting_until: float = 0.0
 
     @property
     def name(self) -> str:
         """For messages."""
         return f"{self.role} {self.index}"
+
+    @property
+    def resting(self) -> bool:
+        """Whether it has failed too recently to be given work."""
+        return time.monotonic() < self.resting_until
 
 
 class Crew:
@@ -42,13 +60,64 @@ class Crew:
     def __init__(self, transport: Transport, plan: WorkerPlan, incarnations: Mapping[str, int]) -> None:
         self.transport, self.plan = transport, plan
         self.restarts = 0
-        gpus = 1 if plan.device == "cuda" else 0
-        self.learner = transport.spawn("learner", "omnirl.runtime.learner:LearnerWorker", plan, gpus=gpus)
+        self.learner = self._spawn_learner()
         self.samplers = [
             self._slot("sampler", index, int(incarnations.get(str(index), 0)))
             for index in range(plan.num_samplers)
         ]
         self.evaluators = [self._slot("evaluator", index, 0) for index in range(plan.num_evaluators)]
+
+    @property
+    def slots(self) -> list[Slot]:
+        """Samplers and evaluators."""
+        return [*self.samplers, *self.evaluators]
+
+    def start(self) -> bool:
+        """Wait until every worker is built. Returns whether all environments can be seeded.
+
+        A failure here is the user's to mend, so nothing is restarted: it is raised as it is. Raises PluginError where
+        a worker's node has other versions than this one.
+        """
+        workers = {slot.name: slot.worker for slot in self.slots} | {"learner": self.learner}
+        refs = {name: self.transport.call(worker, "start")[0] for name, worker in workers.items()}
+        answers: dict[str, Started] = {}
+        for name, ref in refs.items():
+            try:
+                answers[name] = self.transport.get(ref)
+            except (WorkerDiedError, WorkerRaisedError) as failure:
+                raise start_error(name, failure) from failure
+        check_same({name: answer.versions for name, answer in answers.items()})
+        return all(answers[slot.name].seedable for slot in self.samplers)
+
+    # ---------------------------------------------------------------- samplers and evaluators
+
+    def replace(self, slot: Slot, failure: Failure) -> str:
+        """Put a new worker in the slot; returns a line that says so. Raises when it fails again and again."""
+        if isinstance(failure, WorkerRaisedError) and failure.expected is not None:
+            raise failure.expected
+        slot.failures += 1
+        if slot.failures > MOST_FAILURES:
+            raise self._gives_up(slot, failure) from failure
+        self.transport.kill(slot.worker)
+        slot.incarnation += 1
+        slot.requests, slot.busy_since = [], None
+        if slot.failures > 1:
+            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (slot.failures - 1))
+            slot.resting_until = time.monotonic() + pause
+        slot.worker = self._spawn(slot.role, slot.index, slot.incarnation)
+        self.restarts += 1
+        return f"{slot.name} was restarted: {failure}"
+
+    def _gives_up(self, slot: Slot, failure: Failure) -> WorkersFailedError:
+        plan = self.plan
+        seed = plan.seeds.sampler if slot.role == "sampler" else plan.seeds.evaluator
+        lines = [
+            f"{slot.name} ({plan.env_spec.id or plan.backend.name}, seed {seed}) failed {slot.failures} times in a "
+            f"row, the limit is {MOST_FAILURES}: {failure}"
+        ]
+        if isinstance(failure, WorkerRaisedError):
+            lines.extend(failure.traceback.rstrip().splitlines())
+        return WorkersFailedError(lines)
 
     def _slot(self, role: str, index: int, incarnation: int) -> Slot:
         return Slot(role, index, self._spawn(role, index, incarnation), incarnation)
@@ -59,56 +128,34 @@ class Crew:
             return self.transport.spawn(name, "omnirl.runtime.sampler:Sampler", self.plan, index, incarnation)
         return self.transport.spawn(name, "omnirl.runtime.evaluator:Evaluator", self.plan, index)
 
-    def start(self) -> bool:
-        """Wait until every worker is built. Returns whether all environments can be seeded.
+    # ---------------------------------------------------------------- the learner
 
-        A failure here is the user's to mend, so nothing is restarted: it is raised as it is.
-        """
-        workers = [slot.worker for slot in (*self.samplers, *self.evaluators)]
-        names = [slot.name for slot in (*self.samplers, *self.evaluators)]
-        refs = [self.transport.call(worker, "start")[0] for worker in (*workers, self.learner)]
-        answers = []
-        for name, ref in zip((*names, "learner"), refs, strict=True):
-            try:
-                answers.append(self.transport.get(ref))
-            except (WorkerDiedError, WorkerRaisedError) as failure:
-                raise start_error(name, failure) from failure
-        return all(answers[: len(self.samplers)])
+    def _spawn_learner(self) -> Worker:
+        gpus = 1 if self.plan.device == "cuda" else 0
+        return self.transport.spawn("learner", "omnirl.runtime.learner:LearnerWorker", self.plan, gpus=gpus)
+
+    def replace_learner(self) -> None:
+        """Put a new learner in the place of the dead one; samplers keep their environments but nothing to do."""
+        self.transport.kill(self.learner)
+        self.learner = self._spawn_learner()
+        for slot in self.slots:
+            slot.requests, slot.busy_since = [], None
+        self.restarts += 1
 
     def ask_learner(self, method: str, *args: Any) -> Any:
         """Call a method of the learner's and wait for the answer."""
         return self.from_learner(self.transport.call(self.learner, method, *args)[0])
 
     def from_learner(self, ref: Ref) -> Any:
-        """An answer of the learner's. Its death ends the run; what it raised is a user's mistake or a bug."""
+        """An answer of the learner's. Raises LearnerDiedError; what it raised is a user's mistake or a bug."""
         try:
             return self.transport.get(ref)
         except WorkerDiedError as failure:
-            raise WorkersFailedError(f"the learner's process died: {failure}") from failure
+            raise LearnerDiedError(str(failure)) from failure
         except WorkerRaisedError as failure:
             if failure.expected is not None:
                 raise failure.expected from failure
             raise RuntimeError(f"the learner failed:\n{failure.traceback}") from failure
-
-    def replace(self, slot: Slot, failure: Failure) -> str:
-        """Put a new worker in the slot; returns a line that says so. Raises when it fails again and again."""
-        if isinstance(failure, WorkerRaisedError) and failure.expected is not None:
-            raise failure.expected
-        slot.failures += 1
-        if slot.failures > MOST_FAILURES:
-            lines = [
-                f"{slot.name} ({self.plan.env_spec.id or self.plan.backend.name}) failed {slot.failures} times in a "
-                f"row, the limit is {MOST_FAILURES}: {failure}"
-            ]
-            if isinstance(failure, WorkerRaisedError):
-                lines.extend(failure.traceback.rstrip().splitlines())
-            raise WorkersFailedError(lines) from failure
-        self.transport.kill(slot.worker)
-        slot.incarnation += 1
-        slot.requests = []
-        slot.worker = self._spawn(slot.role, slot.index, slot.incarnation)
-        self.restarts += 1
-        return f"{slot.name} was restarted: {failure}"
 
 
 def start_error(name: str, failure: Failure) -> Exception:

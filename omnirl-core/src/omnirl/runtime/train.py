@@ -7,38 +7,48 @@ rollouts are taken in the order of their requests, so a run is the same on every
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from omnirl.api.data import Episode
 from omnirl.api.observer import RunSummary
+from omnirl.runtime.best import BestAgents
 from omnirl.runtime.checkpoint import Loaded
 from omnirl.runtime.collecting import Collecting
 from omnirl.runtime.dispatch import ObserverThread
 from omnirl.runtime.evaluations import Evaluations, Handlers
+from omnirl.runtime.health import Health
 from omnirl.runtime.learner import AdvanceOrder, AdvanceReport
 from omnirl.runtime.logbook import LogBook
 from omnirl.runtime.pacing import Pacing, StopTarget
 from omnirl.runtime.plan import WorkerPlan
+from omnirl.runtime.recovery import Recovery
 from omnirl.runtime.run_state import RunState
 from omnirl.runtime.sampler import CollectReport
 from omnirl.runtime.saves import Saves, SaveSettings
 from omnirl.runtime.signals import StopRequest
-from omnirl.runtime.supervision import Crew, Failure, Slot
+from omnirl.runtime.supervision import Crew, Failure, LearnerDiedError, Slot
 from omnirl.runtime.transport import Ref, Transport
+from omnirl.runtime.watch import Watch
 
 _WAIT_SECONDS = 0.2
 _CALL_SECONDS = 0.15
+_REST_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """The runner's side of a run. eval_interval: updates; log_interval: seconds; columns: of the log."""
+    """The runner's side of a run. eval_interval: updates; log_interval: seconds; columns: of the log; stop_return:
+    the mean return of an evaluation that ends the run; step_timeout: seconds; on_nan: ``"drop"`` or ``"error"``."""
 
     eval_interval: int
     log_interval: float
+    step_timeout: float
+    on_nan: str
     columns: tuple[str, ...]
     saves: SaveSettings
+    stop_return: float | None = None
 
 
 class TrainLoop:
@@ -60,15 +70,22 @@ class TrainLoop:
         self.lock_step = plan.flow.max_lead == 0
         self.pacing = Pacing.fresh(plan.flow, plan.rollout_steps, target)
         self.logbook = LogBook(settings.columns, lambda row: observers.send("metrics", row))
-        self.state = RunState(self.pacing, self.logbook)
+        best = BestAgents(settings.saves.keep_best)
+        self.state = RunState(self.pacing, self.logbook, best, settings.stop_return)
         driver = resumed.tree["driver"] if resumed else {}
         self.crew = Crew(transport, plan, driver.get("incarnations", {}))
         self.handlers: Handlers = {}
-        self.collecting = Collecting(self.crew, self.pacing, self.handlers, self._seen, self._lost)
-        self.evaluations = Evaluations(self.crew, self.handlers, aggregate, self.state.evaluated, self._tell)
+        self.health = Health(self.pacing, settings.on_nan, self._tell)
+        self.collecting = Collecting(
+            self.crew, self.pacing, self.handlers, self._seen, self.health.sick, self._lost
+        )
+        self.evaluations = Evaluations(self.crew, self.handlers, aggregate, self._evaluated, self._tell)
         self.saves = Saves(settings.saves, self.crew, self.state, observers, self._sampler_failed)
+        self.watch = Watch(self.crew, self.handlers, settings.step_timeout, self._hung)
+        self.recovery = Recovery(settings.saves.run_dir, self.state)
         self.learning = False
         self.save_due = False
+        self.epoch = 0
         self.weights: Ref
 
     def run(self) -> RunSummary:
@@ -76,10 +93,17 @@ class TrainLoop:
         self.state.exact = self.crew.start()
         if self.resumed is not None:
             self.saves.restore(self.resumed)
+        self.state.begin()
+        while True:
+            try:
+                return self._train()
+            except LearnerDiedError as death:
+                self._recover(death)
+
+    def _train(self) -> RunSummary:
         self.collecting.begin()
         (self.weights,) = self.transport.call(self.crew.learner, "weights")
-        self.state.begin()
-        while not (self.pacing.finished() or self.stop.signal):
+        while not (self.pacing.finished() or self.state.reached or self.stop.signal):
             self._round()
         self._drain()
         finished = not self.stop.signal
@@ -89,13 +113,30 @@ class TrainLoop:
         status = "finished" if finished else "interrupted"
         return self.state.summary(status, self.settings.saves.run_dir, self.crew.restarts)
 
+    def _recover(self, death: LearnerDiedError) -> None:
+        """Go on from the last checkpoint, as a resume inside the process: what is in flight is lost."""
+        loaded = self.recovery.checkpoint(death)
+        self.handlers.clear()
+        self.crew.replace_learner()
+        self.evaluations.forget()
+        self.learning = self.save_due = False
+        self.epoch += 1
+        if loaded is None:
+            self.recovery.start_anew(self.state)
+        else:
+            self.saves.restore(loaded, samplers=False)
+        self.state.exact = False
+        updates = self.pacing.updates
+        self.observers.send("rewound", updates)
+        self._tell(f"the learner's process died ({death}); going on from update {updates}")
+
     # ---------------------------------------------------------------- one round
 
     def _round(self) -> None:
         if self.save_due:
             self._hand_over()
         else:
-            self.collecting.order(self.weights, epoch=0)
+            self.collecting.order(self.weights, self.epoch)
             self._order_updates()
         self._wait()
         if self.save_due and self._quiescent():
@@ -108,10 +149,14 @@ class TrainLoop:
             self.observers.send("progress", glance)
 
     def _wait(self) -> None:
+        self.evaluations.look()
+        self.watch.look()
         if not self.handlers:
-            if self.save_due or self.pacing.finished():
-                return
-            raise RuntimeError(f"nothing is in flight and nothing may start: {self.pacing}")
+            if any(slot.resting for slot in self.crew.slots):
+                time.sleep(_REST_SECONDS)
+            elif not (self.save_due or self.pacing.finished()):
+                raise RuntimeError(f"nothing is in flight and nothing may start: {self.pacing}")
+            return
         for ref in self.transport.wait(list(self.handlers), _WAIT_SECONDS):
             handler = self.handlers.pop(ref, None)
             if handler is not None:
@@ -131,6 +176,9 @@ class TrainLoop:
 
     def _order_updates(self) -> None:
         if self.learning:
+            return
+        if self.settings.stop_return is not None and self.evaluations.outstanding:
+            self._hand_over()  # whether there is a next update depends on the evaluation
             return
         limit = self._next_row()
         if self.evaluations.outstanding >= 2 and self._evaluates(limit):
@@ -178,6 +226,7 @@ class TrainLoop:
         self.learning = False
         self.weights = weights
         self.pacing.updates = report.updates
+        self.health.learned(report)
         self.state.meter.advanced(self.pacing)
         self.saves.ended(report.saves)
         if report.metrics is not None:
@@ -187,7 +236,7 @@ class TrainLoop:
         self.logbook.row(self.pacing, self.state.meter.wall(), metrics, evaluated=evaluates)
         self.state.meter.row_written()
         if evaluates:
-            self.evaluations.ask(self.pacing.updates, self.weights)
+            self.evaluations.ask(self.state.counters, self.weights)
 
     def _last_row(self) -> None:
         """The row and the evaluation of the last version, where the run ended short of its target."""
@@ -198,12 +247,22 @@ class TrainLoop:
 
     # ---------------------------------------------------------------- what happened
 
+    def _evaluated(self, counters: Mapping[str, int], weights: Ref, figures: Mapping[str, float]) -> None:
+        self.state.evaluated(counters["updates"], figures)
+        self.saves.evaluated(counters, weights, figures)
+
     def _seen(self, lag: int | None, report: CollectReport) -> None:
         self.logbook.rollout(lag, [total for total, _ in report.episodes])
         self.state.meter.rollout(lag, report.episodes)
 
     def _sampler_failed(self, slot: Slot, failure: Failure) -> None:
         self.collecting.failed(slot, failure)
+
+    def _hung(self, slot: Slot, failure: Failure) -> None:
+        if slot.role == "sampler":
+            self.collecting.failed(slot, failure)
+        else:
+            self.evaluations.failed(slot, failure)
 
     def _lost(self, text: str) -> None:
         """A sampler was replaced: its random streams are new ones, so the run does not repeat exactly."""

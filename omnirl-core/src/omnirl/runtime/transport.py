@@ -52,6 +52,9 @@ class Transport(Protocol):
     def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[Ref, ...]:
         """Call a method; each of its ``returns`` results has a Ref. Calls to one worker keep their order."""
 
+    def pulse(self, worker: Worker) -> Ref | None:
+        """The worker's count of environment steps, answered even while it works; None where nobody could answer."""
+
     def wait(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
         """Those of ``refs`` that are ready, after at most ``timeout`` seconds; at least one if any becomes ready."""
 
@@ -61,8 +64,8 @@ class Transport(Protocol):
     def kill(self, worker: Worker) -> None:
         """End a worker at once."""
 
-    def close(self) -> None:
-        """End all that this transport started."""
+    def close(self, *, at_once: bool = False) -> None:
+        """End all that this transport started; ``at_once`` without letting workers close what they hold."""
 
 
 def raised(error: BaseException) -> WorkerRaisedError:
@@ -121,6 +124,9 @@ class LocalTransport:
             return (LocalRef(result),)
         return tuple(LocalRef(value) for value in result)
 
+    def pulse(self, worker: Worker) -> None:
+        """There is but one thread, and it is busy with the call."""
+
     def wait(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
         """All of them: a local call has run when it returns."""
         return list(refs)
@@ -139,7 +145,7 @@ class LocalTransport:
         close_worker(worker.instance)
         worker.instance = None
 
-    def close(self) -> None:
+    def close(self, *, at_once: bool = False) -> None:
         """Close every worker."""
         while self._workers:
             close_worker(self._workers.pop().instance)

@@ -86,6 +86,7 @@ class ToyLearner:
     """Adds a fixed function of the batch, the clock's seed and a momentum to the weights."""
 
     device = "cpu"
+    nonfinite_in_row = 0
 
     def __init__(self, config: ToyConfig, spec: EnvSpec, context: LearnerContext) -> None:
         self._config = config.learner
@@ -113,10 +114,14 @@ class ToyLearner:
         else:
             mean = float(np.mean([rollout.reward.mean() + rollout.action.mean() for rollout in batch]))
             self._oldest.append(min(rollout.version for rollout in batch))
+        self._version += 1
+        if not np.isfinite(mean):
+            self.nonfinite_in_row += 1
+            return None
+        self.nonfinite_in_row = 0
         noise = np.random.default_rng(clock.seed).standard_normal(self._weight.shape)
         self._momentum = 0.9 * self._momentum + mean * noise
         self._weight = self._weight + self._config.lr * (1.0 - clock.progress) * self._momentum
-        self._version += 1
         self._batch_means.append(mean)
         return None
 
@@ -162,7 +167,8 @@ class _NpzAgentFile:
     def save(self, path: str, weights: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
         """Write the file."""
         with open(path, "wb") as stream:
-            np.savez(stream, allow_pickle=False, __meta__=np.array(json.dumps(meta)), **weights)
+            arrays: dict[str, Any] = {"__meta__": np.array(json.dumps(meta)), **weights}
+            np.savez(stream, **arrays)  # before numpy 2.2 allow_pickle=False would be one more array
 
     def load(self, path: str) -> tuple[dict[str, Array], dict[str, Any]]:
         """``(weights, meta)``. Raises CheckpointError."""
@@ -170,7 +176,8 @@ class _NpzAgentFile:
             with np.load(path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             meta = json.loads(str(arrays.pop("__meta__")))
-        except (OSError, ValueError, KeyError) as error:
+        except Exception as error:
+            # Whatever a damaged or hostile file makes numpy raise, the answer is the same.
             raise CheckpointError(f"{path}: refused: not a weights-only file ({error})") from error
         return arrays, meta
 

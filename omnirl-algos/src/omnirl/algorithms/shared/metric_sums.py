@@ -13,10 +13,7 @@ from torch import Tensor
 
 
 class MetricSums:
-    """Sums over updates. ``names`` are figures on the device; further ones are given as floats by name.
-
-    ``nonfinite_in_row`` is the number of the latest updates without a finite one, as of the last ``take``.
-    """
+    """Sums over updates. ``names`` are figures on the device; further ones are given as floats by name."""
 
     def __init__(self, names: Sequence[str], device: torch.device) -> None:
         self._names = tuple(names)
@@ -29,7 +26,6 @@ class MetricSums:
         self._host: dict[str, tuple[float, int]] = {}
         self._added = 0
         self._nonfinite = 0
-        self.nonfinite_in_row = 0
 
     def add(self, values: Sequence[Tensor], finite: Tensor, host: Mapping[str, float]) -> None:
         """One update: ``values`` (0-dimensional, in the order of the names) count only where ``finite`` is
@@ -43,6 +39,11 @@ class MetricSums:
                 total, count = self._host.get(name, (0.0, 0))
                 self._host[name] = (total + value, count + 1)
 
+    @property
+    def nonfinite_in_row(self) -> int:
+        """The number of the latest updates without a finite one; one transfer to the host."""
+        return int(self._in_row)
+
     def take(self) -> dict[str, float]:
         """The means since the last call, and the counts of non-finite updates: ``nonfinite_updates`` of all
         time, ``nonfinite_in_row`` up to now. Figures without a finite update are left out."""
@@ -50,13 +51,12 @@ class MetricSums:
         means = {name: total / finite for name, total in zip(self._names, sums)} if finite else {}
         means.update({name: total / count for name, (total, count) in self._host.items()})
         self._nonfinite += self._added - int(finite)
-        self.nonfinite_in_row = int(in_row)
         self._sums.zero_()
         self._host, self._added = {}, 0
         return {
             **means,
             "nonfinite_updates": float(self._nonfinite),
-            "nonfinite_in_row": float(self.nonfinite_in_row),
+            "nonfinite_in_row": in_row,
         }
 
     def state_dict(self) -> dict[str, Any]:
@@ -78,4 +78,3 @@ class MetricSums:
         self._in_row.fill_(float(state["in_row"]))
         self._host = {name: (float(total), int(count)) for name, (total, count) in state["host"].items()}
         self._added, self._nonfinite = int(state["added"]), int(state["nonfinite"])
-        self.nonfinite_in_row = int(state["in_row"])

@@ -1,0 +1,43 @@
+"""After the learner's death: from which moment the run goes on, and for how long that is worth trying."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from omnirl.api.errors import WorkersFailedError
+from omnirl.runtime import checkpoint
+from omnirl.runtime.checkpoint import Loaded
+from omnirl.runtime.run_state import RunState
+from omnirl.runtime.supervision import LearnerDiedError
+
+MOST_DEATHS = 3
+
+
+class Recovery:
+    """Counts deaths in a row: those without an update beyond the furthest so far between them."""
+
+    def __init__(self, run_dir: str, state: RunState) -> None:
+        self._folder = Path(run_dir)
+        self._state = state
+        self._fresh: dict[str, Any] = state.state_dict()
+        self._deaths = 0
+        self._furthest = -1
+
+    def checkpoint(self, death: LearnerDiedError) -> Loaded | None:
+        """The checkpoint to go on from; None where there is none yet. Raises after too many deaths in a row."""
+        updates = self._state.pacing.updates
+        self._deaths = self._deaths + 1 if updates <= self._furthest else 1
+        self._furthest = max(self._furthest, updates)
+        if self._deaths > MOST_DEATHS:
+            raise WorkersFailedError(
+                f"the learner's process died {self._deaths} times in a row, the limit is {MOST_DEATHS}: {death}"
+            ) from death
+        if not checkpoint.has_checkpoint(self._folder):
+            return None
+        return checkpoint.load_latest(self._folder)
+
+    def start_anew(self, state: RunState) -> None:
+        """Bring the driver back to the run's first moment."""
+        wall = state.meter.wall()
+        state.load_state_dict({**self._fresh, "wall": wall}, memory_restored=True)

@@ -1,0 +1,72 @@
+"""Signs of life and of sickness in a worker: a step counter for the watch, and a search for NaN in rollouts.
+
+Letters: T steps, B environments, K finished episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from omnirl.api.data import Array, Obs, Rollout, Step
+from omnirl.api.environment import Environment
+
+
+class CountedEnvironment:
+    """An environment that counts what it is asked, so that the driver can tell a hang from a long rollout."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self.num_envs = environment.num_envs
+        self.seedable = environment.seedable
+        self.count = 0
+
+    def reset(self, index: int, seed: int) -> Obs:
+        """Begin an episode."""
+        self.count += 1
+        return self._environment.reset(index, seed)
+
+    def step(self, action: Array) -> Step:
+        """Step all sub-environments."""
+        self.count += 1
+        return self._environment.step(action)
+
+    def close(self) -> None:
+        """Release what the environment holds."""
+        self._environment.close()
+
+
+def nonfinite_value(rollout: Rollout, steps_before: int) -> str:
+    """Where a rollout holds a NaN or an infinity, such as ``"env step 7, reward is nan"``; empty if nowhere.
+
+    ``steps_before`` counts the steps T that the sampler made before this rollout; the step that gave the value is
+    counted from 1.
+    """
+    found = _first(rollout.reward)
+    if found is not None:
+        place, value = found
+        return f"env step {steps_before + place[0] + 1}, reward is {value}"
+    observations = rollout.obs if isinstance(rollout.obs, Mapping) else {"": rollout.obs}
+    finals = rollout.final_obs if isinstance(rollout.final_obs, Mapping) else {"": rollout.final_obs}
+    for name, rows in observations.items():
+        label = f"observation {name}" if name else "observation"
+        found = _first(rows)
+        if found is not None:
+            place, value = found
+            return f"env step {steps_before + place[0]}, {label} is {value}"
+        found = _first(finals[name])
+        if found is not None:
+            place, value = found
+            return (
+                f"env step {steps_before + int(rollout.final_at[place[0], 0]) + 1}, final {label} is {value}"
+            )
+    return ""
+
+
+def _first(array: Array) -> tuple[tuple[int, ...], float] | None:
+    """The index and value of the first element that is not finite."""
+    if array.dtype.kind != "f" or np.isfinite(array).all():
+        return None
+    place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+    return place, float(array[place])
