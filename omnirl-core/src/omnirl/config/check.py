@@ -47,6 +47,7 @@ def check_files(config: ResolvedConfig) -> None:
         problem = _unusable(FilePath(runner.ckpt_dir))
         if problem:
             mistakes.append(Mistake(("runner", "ckpt_dir"), problem))
+    mistakes += _stop_mistakes(config)
     mistakes += _flow_mistakes(config, num_samplers(config))
     raise_all(config, mistakes)
 
@@ -58,7 +59,11 @@ def check_end(config: ResolvedConfig) -> None:
 
 def check_spaces(config: ResolvedConfig, env_spec: EnvSpec) -> None:
     """Stage 2: raise ConfigError where the algorithm or its network do not fit the spaces."""
-    raise_all(config, space_mistakes(config, env_spec))
+    mistakes = space_mistakes(config, env_spec)
+    if config.runner.stop_return is not None and "return_mean" not in env_spec.eval_metrics:
+        text = f"{config.backend.name} reports no return_mean, only {', '.join(env_spec.eval_metrics) or 'nothing'}"
+        mistakes.append(Mistake(("runner", "stop_return"), text))
+    raise_all(config, mistakes)
 
 
 def check_device(config: ResolvedConfig) -> None:
@@ -101,6 +106,15 @@ def _without_end(config: ResolvedConfig) -> list[Mistake]:
         return []
     text = "missing: say when training stops, by runner.max_updates or runner.max_steps"
     return [Mistake(("runner", "max_updates"), text)]
+
+
+def _stop_mistakes(config: ResolvedConfig) -> list[Mistake]:
+    """A return to stop at needs evaluations before the end."""
+    runner = config.runner
+    if runner.stop_return is None or (runner.eval_interval and runner.num_evaluators):
+        return []
+    needed = "runner.eval_interval" if runner.num_evaluators else "runner.num_evaluators"
+    return [Mistake(("runner", "stop_return"), f"needs evaluations during training: set {needed}")]
 
 
 def _unusable(folder: FilePath) -> str | None:
