@@ -15,7 +15,7 @@ chain5               five states with a known Q*
 count, count_term    observes t; truncated, terminated at the end                   length
 reuse                count in an environment that reuses its one array      length
 box                  records the actions it is given                        low, high
-bad                  goes wrong at step ``at``                              mode, at, length
+bad                  goes wrong at step ``at``                              mode, at, times, length
 sleepy               sleeps in every step                                   ms, length
 ===================  =====================================================  ================
 """
@@ -89,6 +89,9 @@ class PropConfig(Config):
     )
     at: PositiveInt | None = Field(
         default=None, description="step of its life at which it goes wrong, from 1"
+    )
+    times: PositiveInt | None = Field(
+        default=None, description="steps for which it goes wrong; unset: ever after"
     )
     ms: NonNegative | None = Field(default=None, description="milliseconds that a step sleeps")
 

@@ -18,13 +18,14 @@ class BadEnvironmentError(RuntimeError):
 
 
 class Bad(Count):
-    """Counts, and goes wrong at step ``at`` of its life (from 1, over all episodes) and ever after.
+    """Counts, and goes wrong at step ``at`` of its life (from 1, over all episodes): ``times`` times, or ever after.
 
     ``mode``: ``"raise"`` an error, a ``"nan_reward"``, a ``"nan_obs"``, or ``"hang"`` for ever.
     """
 
-    def __init__(self, mode: Mode = "raise", at: int = 5, length: int = 10) -> None:
+    def __init__(self, mode: Mode = "raise", at: int = 5, length: int = 10, times: int | None = None) -> None:
         super().__init__(length)
+        self._last = float("inf") if times is None else at + times - 1
         self._mode = mode
         self._at = at
         self._life = 0
@@ -33,7 +34,7 @@ class Bad(Count):
         """Count until it is time."""
         obs, reward, terminated, truncated = super().step(action)
         self._life += 1
-        if self._life >= self._at:
+        if self._at <= self._life <= self._last:
             if self._mode == "raise":
                 raise BadEnvironmentError(f"step {self._life} of a bad environment")
             while self._mode == "hang":

@@ -51,7 +51,9 @@ class OneStep:
         return np.array([self._obs], np.float32)
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool]:
-        """One reward and the end."""
+        """One reward and the end; a continuous action is brought inside its bounds."""
+        if isinstance(self.action, ContinuousAction):
+            action = np.clip(action, *self.action.bounds())
         return np.array([self._obs], np.float32), self._reward(self._obs, float(np.sum(action))), True, False
 
 

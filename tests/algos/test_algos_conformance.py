@@ -1,0 +1,82 @@
+"""PPO and DQN pass the suite that third parties' algorithms are held to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from omnirl.algorithms.plugin import ALGORITHMS
+from omnirl.testing import AlgorithmSuite
+
+SPECS = {spec.name: spec for spec in ALGORITHMS}
+
+
+@pytest.mark.probe
+class TestPPO(AlgorithmSuite):
+    spec = SPECS["ppo"]
+    num_envs = 8
+    modules = {  # noqa: RUF012
+        "learner": {
+            "normalize_observations": True,
+            "normalize_returns": True,
+            "epochs": 2,
+            "minibatch_size": 16,
+        },
+        "memory": {"unroll_length": 8},
+        "network": {"hidden_sizes": [16]},
+    }
+    probe_modules = {  # noqa: RUF012
+        "learner": {
+            "gamma": 0.9,
+            "gae_lambda": 0.9,
+            "lr": {"kind": "linear", "start": 1e-2, "end": 1e-3},
+            "epochs": 8,
+            "minibatch_size": 32,
+            "vf_coef": 1.0,
+        },
+        "memory": {"unroll_length": 8},
+        "network": {"hidden_sizes": [32, 32]},
+    }
+    probe_updates = 60
+
+    def value(self, learner, obs):
+        with torch.no_grad():
+            return learner.network.values(torch.from_numpy(obs)).numpy()
+
+    def greedy_action(self, learner, obs):
+        rows = learner.observations(obs)
+        with torch.no_grad():
+            outputs = learner.network.policy(torch.from_numpy(rows)).numpy()
+        return learner._head.mode(outputs)
+
+
+@pytest.mark.probe
+class TestDQN(AlgorithmSuite):
+    spec = SPECS["dqn"]
+    modules = {  # noqa: RUF012
+        "memory": {"capacity": 500, "batch_size": 16, "warmup_steps": 64, "unroll_length": 4, "n_step": 2},
+        "network": {"hidden_sizes": [16]},
+    }
+    probe_modules = {  # noqa: RUF012
+        "learner": {
+            "gamma": 0.9,
+            "lr": {"kind": "linear", "start": 5e-3, "end": 1e-4},
+            "target_update_interval": 25,
+            "steps_per_update": 2,
+        },
+        "memory": {"capacity": 5000, "batch_size": 32, "warmup_steps": 100, "unroll_length": 4},
+        "policy": {"epsilon": 0.3},
+        "network": {"hidden_sizes": [32, 32]},
+    }
+    probe_updates = 1500
+
+    def value(self, learner, obs):
+        return self.values(learner, obs).max(axis=1)
+
+    def greedy_action(self, learner, obs):
+        return self.values(learner, obs).argmax(axis=1)
+
+    def values(self, learner, obs):
+        with torch.no_grad():
+            return np.asarray(learner.network(torch.from_numpy(obs)).numpy())
