@@ -11,7 +11,7 @@ from importlib import resources
 import pytest
 
 from omnirl.algorithms import plugin
-from omnirl.api import FlowContext
+from omnirl.api import ConfigError, FlowContext
 from omnirl.api.plugin import API_NUMBER, load_object
 from omnirl.config.files import load_text
 
@@ -172,3 +172,26 @@ def test_schedules_that_leave_their_range_are_refused(specs, part, key, value, m
     algorithm, section = part
     with pytest.raises(ValueError, match=message):
         load_object(specs[algorithm].config).model_validate({section: {key: value}})
+
+
+def test_a_minibatch_is_at_most_an_update():
+    """32 steps x 2 environments x 3 samplers are 192 samples."""
+    from omnirl.algorithms.ppo import config
+
+    context = FlowContext(num_envs=2, num_samplers=3)
+
+    def flow(size):
+        return config.data_flow(
+            config.Config.model_validate(
+                {"learner": {"minibatch_size": size}, "memory": {"unroll_length": 32}}
+            ),
+            context,
+        )
+
+    assert flow(192).steps_per_update == 192
+    with pytest.raises(ConfigError) as raised:
+        flow(193)
+    assert raised.value.lines == (
+        "modules.learner.minibatch_size: 193 is more than the samples of an update, "
+        "192 = unroll_length 32 x 2 environments x 3 samplers",
+    )

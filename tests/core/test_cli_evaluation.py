@@ -153,7 +153,9 @@ def test_a_threshold_needs_a_mean_return(recorder, capsys):
     assert "reports no return_mean" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("options", [["--episodes", "0"], ["--min-return", "high"], ["--seeds", "1"]])
+@pytest.mark.parametrize(
+    "options", [["--episodes", "0"], ["--min-return", "high"], ["--min-return", "nan"], ["--seeds", "1"]]
+)
 def test_a_wrong_option_is_a_usage_error(recorder, options):
     assert run(["test", "cartpole-ppo", *options]) == 2
     assert recorder.asked == {}

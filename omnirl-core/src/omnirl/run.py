@@ -72,7 +72,13 @@ def _tree(source: Source, registry: Registry) -> Tree:
     name = os.fspath(source)
     if name.endswith((".yaml", ".yml")) or os.path.sep in name or os.path.isfile(name):
         return files.load_file(name)
-    return files.load_preset(registry.preset(name))
+    try:
+        preset = registry.preset(name)
+    except NotFoundError:
+        if os.path.isdir(name):
+            return files.load_file(name)  # says what a folder is good for
+        raise
+    return files.load_preset(preset)
 
 
 def train(
@@ -202,7 +208,9 @@ def _saved_run(source: Source, overrides: Sequence[str]) -> tuple[ResolvedConfig
     """The configuration of a run's folder, or of a source that names one."""
     if isinstance(source, str | os.PathLike) and is_run(Path(source)):
         folder = Path(source)
-        return configure(folder / CONFIG_FILE, overrides=overrides), folder
+        # Nothing is written, so the folder that the file names need not be writable, or there.
+        elsewhere = {"runner": {"ckpt_dir": None}}
+        return configure(folder / CONFIG_FILE, elsewhere, overrides=overrides), folder
     config = configure(source, overrides=overrides)
     return config, Path(config.runner.ckpt_dir or RUNS / setup.run_name(config))
 

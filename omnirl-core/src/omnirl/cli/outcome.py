@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import shlex
@@ -20,18 +21,19 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
-from omnirl.api.errors import OmniRLError
+from omnirl.api.errors import DiskError, OmniRLError
 
+_DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
 BUG, INTERRUPTED, UNREAD, TERMINATED = 1, 130, 141, 143
 
 
 def exit_code_of(action: Callable[[], None], arguments: Sequence[str]) -> int:
     """Run ``action`` and return the exit code; a user's mistake shows its lines and never a traceback."""
     try:
-        action()
-    except SystemExit as end:  # how Typer ends, after telling what is wrong with the command's use
-        return _code(end)
+        code = _ended(action)
+        sys.stdout.flush()  # what is still buffered fails here rather than when the interpreter ends
     except OmniRLError as error:
         for line in error.lines:
             warn(line)
@@ -40,12 +42,32 @@ def exit_code_of(action: Callable[[], None], arguments: Sequence[str]) -> int:
         warn("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return UNREAD
     except Exception as error:
-        warn(f"omnirl: a bug: {_one_line(error)} (the traceback is in {save_traceback(error, arguments)})")
+        if isinstance(error, OSError) and error.errno in _DISK_TROUBLE:
+            warn(f"cannot write or read {error.filename or 'a file'}: {error.strerror}")
+            if error.filename is None:
+                _discard_output()
+            return DiskError.exit_code
+        warn(f"omnirl: a bug: {_one_line(error)} ({_where_traceback_is(error, arguments)})")
         return BUG
+    return code
+
+
+def _ended(action: Callable[[], None]) -> int:
+    """Typer ends with SystemExit, after telling what is wrong with the command's use."""
+    try:
+        action()
+    except SystemExit as end:
+        return _code(end)
     return 0
+
+
+def _discard_output() -> None:
+    """What is left in the buffer of standard output goes nowhere when the interpreter flushes it."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def warn(line: str) -> None:
@@ -68,6 +90,14 @@ def save_traceback(error: BaseException, arguments: Sequence[str]) -> str:
     ) as file:
         file.write("\n".join(line.rstrip("\n") for line in lines) + "\n")
     return file.name
+
+
+def _where_traceback_is(error: BaseException, arguments: Sequence[str]) -> str:
+    try:
+        return f"the traceback is in {save_traceback(error, arguments)}"
+    except OSError:  # no folder can be written to, so here is the only place left
+        traceback.print_exception(error)
+        return "the traceback is above, because no file can be written"
 
 
 def _code(end: SystemExit) -> int:

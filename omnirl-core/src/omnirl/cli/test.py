@@ -38,6 +38,8 @@ def evaluate_agent(
     local: Local = False,
 ) -> None:
     """Hand over to :func:`omnirl.run.evaluate` and print what it reports."""
+    if min_return is not None and math.isnan(min_return):
+        raise typer.BadParameter("--min-return takes a number, not nan")
     named, overrides = sources.split(arguments)
     files = sources.config_files(runner_config, agent_config)
     folder = _run(named[0]) if len(named) == 1 and not files else None

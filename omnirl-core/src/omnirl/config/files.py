@@ -48,7 +48,7 @@ def load_file(path: str | os.PathLike[str]) -> Tree:
     if not os.path.exists(name):
         raise NotFoundError(f"{name}: no such file")
     if os.path.isdir(name):
-        raise NotFoundError(f"{name}: is a folder, not a YAML file")
+        raise NotFoundError(f"{name}: {_use_of_folder(name)}")
     try:
         with open(name, "rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -174,6 +174,13 @@ def _merge_into(
 
 def _differ_in_kind(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     return "kind" in old and "kind" in new and old["kind"] != new["kind"]
+
+
+def _use_of_folder(name: str) -> str:
+    file = os.path.join(name, "run_config.yaml")
+    if not os.path.isfile(file):
+        return "is a folder, not a YAML file"
+    return f"is the folder of a run: `omnirl resume {name}` goes on with it, `omnirl train {file}` repeats it"
 
 
 def _named(data: object) -> str:

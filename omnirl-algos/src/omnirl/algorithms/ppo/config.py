@@ -7,6 +7,7 @@ from pydantic import Field
 from omnirl import api
 from omnirl.algorithms.shared.schedule_fields import NonNegativeSchedule
 from omnirl.api import (
+    ConfigError,
     Constant,
     DataFlow,
     Flag,
@@ -53,7 +54,7 @@ class LearnerConfig(api.Config):
     )
     epochs: PositiveInt = Field(default=4, description="passes over the samples of an update")
     minibatch_size: PositiveInt = Field(
-        default=256, description="samples per gradient step (all of them where an update has fewer)"
+        default=256, description="samples per gradient step, at most those of an update"
     )
     target_kl: Positive | None = Field(
         default=None,
@@ -95,6 +96,15 @@ class Config(api.Config):
 
 
 def data_flow(config: Config, context: FlowContext) -> DataFlow:
-    """Lock-step: an update learns from one rollout of every sampler, collected with the newest weights."""
-    length = config.memory.unroll_length
-    return DataFlow(length, steps_per_update=length * context.num_envs * context.num_samplers)
+    """Lock-step: an update learns from one rollout of every sampler, collected with the newest weights.
+
+    ConfigError where a minibatch is larger than that.
+    """
+    length, size = config.memory.unroll_length, config.learner.minibatch_size
+    samples = length * context.num_envs * context.num_samplers
+    if size > samples:
+        raise ConfigError(
+            f"modules.learner.minibatch_size: {size} is more than the samples of an update, {samples} = "
+            f"unroll_length {length} x {context.num_envs} environments x {context.num_samplers} samplers"
+        )
+    return DataFlow(length, steps_per_update=samples)
