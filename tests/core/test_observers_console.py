@@ -137,7 +137,7 @@ def test_in_a_terminal_the_display_is_live(monkeypatch):
     assert "64/100 updates" in text
     assert "\x1b[" in text
     assert "sampler 1 restarted" in text
-    assert text.rstrip().endswith("omnirl test runs/cartpole-ppo-seed0")
+    assert text.rstrip().endswith("omnirl runs plot runs/cartpole-ppo-seed0")
     assert "\x1b[?25h" in text  # the cursor is shown again
 
 

@@ -11,8 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from omnirl.api.observer import RunInfo
-from omnirl.observers import curve
-from omnirl.observers.curve import Curve, curve_title, read_series
+from omnirl.observers.curve import Curve, curve_title
+from omnirl.runs import picture
+from omnirl.runs.curves import lines_of_run
+from omnirl.runs.log import read_rows
 
 HEADER = "updates,env_steps,train_return,eval_return_mean,eval_return_std\n"
 INSTALLED = importlib.util.find_spec("matplotlib") is not None
@@ -44,13 +46,14 @@ def finished(folder) -> None:
 def test_both_curves_are_read_from_the_log(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text(HEADER + "1,100,20.5,,\n2,200,30,31.5,2.5\n3,300,,40,\n4,400,nan,inf,1\n5,,1,1,1\n")
-    series = read_series(path)
-    assert series.training == [(100.0, 20.5), (200.0, 30.0)]
-    assert series.evaluation == [(200.0, 31.5, 2.5), (300.0, 40.0, 0.0)]
+    training, evaluation = lines_of_run(list(read_rows(path)), "steps")
+    assert list(zip(training.x, training.y, strict=True)) == [(100.0, 20.5), (200.0, 30.0)]
+    assert list(zip(evaluation.x, evaluation.y, strict=True)) == [(200.0, 31.5), (300.0, 40.0)]
+    assert list(zip(evaluation.low, evaluation.high, strict=True)) == [(29.0, 34.0), (40.0, 40.0)]
 
 
-def test_the_title_names_algorithm_environment_and_seed(tmp_path):
-    assert curve_title(run_info(tmp_path)) == "PPO on CartPole-v1, seed 3"
+def test_the_title_names_algorithm_environment_and_seed():
+    assert curve_title("ppo", "CartPole-v1", 3) == "PPO on CartPole-v1, seed 3"
 
 
 @pytest.mark.parametrize(
@@ -82,14 +85,14 @@ def test_nothing_to_draw_gives_no_picture(tmp_path):
 
 def test_without_matplotlib_nothing_fails_and_nothing_is_written(tmp_path, monkeypatch):
     (tmp_path / "log.csv").write_text(HEADER + "1,100,20.5,,\n")
-    monkeypatch.setattr(curve.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(picture.importlib.util, "find_spec", lambda name: None)
     finished(tmp_path)
     assert not (tmp_path / "curve.png").exists()
 
 
 def test_the_axes_are_labelled_and_the_curves_named(tmp_path, monkeypatch):
     if not INSTALLED:
-        assert curve.HINT.endswith('(pip install "omnirl-core[plot]")')
+        assert picture.HINT.endswith('(pip install "omnirl-core[plot]")')
         return
     from matplotlib.figure import Figure
 

@@ -54,6 +54,7 @@ def test_a_finished_run_tells_result_picture_and_commands():
         "curve:    runs/cartpole-ppo-seed0/curve.png",
         "resume:   omnirl resume runs/cartpole-ppo-seed0 runner.max_updates=200",
         "test:     omnirl test runs/cartpole-ppo-seed0",
+        "plot:     omnirl runs plot runs/cartpole-ppo-seed0",
     ]
 
 
@@ -67,13 +68,19 @@ def test_an_interrupted_run_goes_on_with_its_own_target():
     assert not any(line.startswith("result") for line in lines)
 
 
-def test_a_failed_run_leaves_the_reason_to_the_error_and_says_how_to_go_on():
-    summary = replace(SUMMARY, status="failed", message="sampler 0 keeps failing")
+def test_a_failed_run_leaves_the_reason_to_the_error_and_says_how_to_go_on(tmp_path):
+    summary = replace(SUMMARY, status="failed", message="sampler 0 keeps failing", run_dir=str(tmp_path))
+    (tmp_path / "run_config.yaml").touch()
     assert summary_lines(summary, RUN) == [
-        "failed; the files of the run are in runs/cartpole-ppo-seed0",
-        "go on with: omnirl resume runs/cartpole-ppo-seed0",
+        f"failed; the files of the run are in {tmp_path}",
+        f"go on with: omnirl resume {tmp_path}",
     ]
     assert summary_data(summary, RUN)["message"] == "sampler 0 keeps failing"
+
+
+def test_a_run_that_failed_before_it_wrote_its_configuration_cannot_go_on(tmp_path):
+    summary = replace(SUMMARY, status="failed", run_dir=str(tmp_path))
+    assert summary_lines(summary, RUN) == ["failed before training began"]
 
 
 def test_an_inexact_run_says_so():
@@ -150,4 +157,5 @@ def test_the_data_for_programs_hold_everything_shown():
     assert data["commands"] == {
         "resume": "omnirl resume runs/cartpole-ppo-seed0 runner.max_updates=200",
         "test": "omnirl test runs/cartpole-ppo-seed0",
+        "plot": "omnirl runs plot runs/cartpole-ppo-seed0",
     }

@@ -27,6 +27,7 @@ LINES = {
     "observers/__init__": "",
     "observers/plugin": "",
     "plugins/__init__": "import omnirl.api",
+    "runs/__init__": "import omnirl.runtime",
     "run": "import omnirl.plugins\nimport omnirl.runtime.train",
     "runtime/__init__": "",
     "runtime/cluster": "import ray",
@@ -56,6 +57,7 @@ RAY = "Ray belongs to two files of the runtime"
 ALGORITHMS = "Algorithms and networks know neither the runtime nor an environment"
 BACKEND = "The Gymnasium backend knows neither algorithms nor the runtime"
 LIGHT = "What describes a plugin, and what acts or remembers, starts without torch, gymnasium and ray"
+RUNS = "Runs on the disk are read without those who watch or start runs"
 FILES = "Algorithms touch no files, except torch_state"
 
 
@@ -104,6 +106,8 @@ def test_a_clean_tree_passes(tmp_path: Path) -> None:
             "import omnirl.cli",
             {"The runtime knows neither the command line nor the plugins"},
         ),
+        ("runs/__init__", "import omnirl.observers", {RUNS}),
+        ("runs/__init__", "import omnirl.run", {RUNS}),
         ("plugins/__init__", "import omnirl.runtime", {"The plugins know nothing of the runtime"}),
         ("algorithms/ppo/learner", "from omnirl.algorithms import dqn", {"No algorithm imports another"}),
         ("algorithms/dqn/memory", "import torch", {LIGHT}),

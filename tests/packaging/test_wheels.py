@@ -29,6 +29,7 @@ PORTIONS = {
         "omnirl/loops",
         "omnirl/observers",
         "omnirl/plugins",
+        "omnirl/runs",
         "omnirl/runtime",
         "omnirl/testing",
     },

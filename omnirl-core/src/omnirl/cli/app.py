@@ -16,7 +16,7 @@ import typer
 import omnirl.plugins
 from omnirl.api.errors import PluginError
 from omnirl.api.plugin import CommandSpec, load_object
-from omnirl.cli import algos, config, envs, plugins, presets, resume, test, train, version
+from omnirl.cli import algos, config, envs, plugins, presets, resume, runs, test, train, version
 from omnirl.cli.installation import check_installation
 from omnirl.cli.outcome import exit_code_of, warn
 from omnirl.plugins.loader import OWN_COMMANDS
@@ -52,7 +52,7 @@ def build_app(plugin_commands: Sequence[CommandSpec] = ()) -> typer.Typer:
     app.command("test", help=test.HELP)(test.evaluate_agent)
     app.command("eval", help=test.HELP, hidden=True)(test.evaluate_agent)
     app.command("resume", help=resume.HELP)(resume.resume)
-    for group in (algos, envs, presets, plugins, config):
+    for group in (runs, algos, envs, presets, plugins, config):
         app.add_typer(group.app, name=group.NAME, help=group.HELP)
     app.command("version", help=version.HELP)(version.version)
     for spec in plugin_commands:

@@ -10,13 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool) -> None:
-    """Print ``rows``: the named columns aligned under their names, or everything as one JSON list."""
+def print_rows(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    *,
+    as_json: bool,
+    empty: str = "none is installed",
+) -> None:
+    """Print ``rows``: the named columns aligned under their names, or ``empty``; or everything as one JSON list."""
     if as_json:
         print(json.dumps(list(rows), ensure_ascii=False, indent=2))
         return
     if not rows:
-        print("none is installed")
+        print(empty)
         return
     for line in aligned([columns, *([_cell(row.get(column)) for column in columns] for row in rows)]):
         print(line)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from omnirl.api.observer import ObserverBase, RunInfo, RunSummary, Value
+from omnirl.runs.log import fields, read_rows
 
 
 class CsvLog(ObserverBase):
@@ -97,7 +98,7 @@ class CsvLog(ObserverBase):
 
     def _keep_other_columns(self, updates: int) -> None:
         """Keep a copy of a log with columns that this run no longer has: nothing logged is lost."""
-        header = _fields(self._path.read_text(encoding="utf-8", errors="replace").split("\n", 1)[0])
+        header = fields(self._path.read_text(encoding="utf-8", errors="replace").split("\n", 1)[0])
         if header is not None and set(header) - set(self._columns):
             copy = self._path.with_name(f"{self._path.stem}-until-{updates}{self._path.suffix}")
             copy.write_bytes(self._path.read_bytes())
@@ -106,38 +107,6 @@ class CsvLog(ObserverBase):
 def log_path(run: RunInfo) -> Path:
     """Where the log of a run is."""
     return Path(run.run_dir) / f"{run.config.get('runner', {}).get('log_name', 'log')}.csv"
-
-
-def read_rows(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the whole rows of a log in rising order of ``updates``; a torn or foreign line is passed over."""
-    if not path.exists():
-        return
-    text = path.read_text(encoding="utf-8", errors="replace")
-    lines = text.split("\n")[
-        :-1
-    ]  # what follows the last line end is empty, or a line that was never finished
-    header = _fields(lines[0]) if lines else None
-    if not header or "updates" not in header:
-        return
-    last = -1
-    for line in lines[1:]:
-        fields = _fields(line)
-        if fields is None or len(fields) != len(header):
-            continue
-        row = dict(zip(header, fields, strict=True))
-        if row["updates"].isdecimal() and int(row["updates"]) > last:
-            last = int(row["updates"])
-            yield row
-
-
-def _fields(line: str) -> list[str] | None:
-    """The fields of one line, or None where it is none (a crash of the machine may leave zero bytes)."""
-    if "\0" in line:
-        return None
-    try:
-        return next(csv.reader([line], strict=True), None)
-    except csv.Error:
-        return None
 
 
 def _line(values: Sequence[Any]) -> str:

@@ -1,19 +1,26 @@
-"""What is told at the end of a run: the result, the picture, and the exact commands to go on and to test."""
+"""What is told at the end of a run: the result, the picture, and the exact commands to go on, to test and to
+plot."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from omnirl.api.observer import RunInfo, RunSummary
-from omnirl.observers.curve import CURVE_FILE, HINT, is_available
+from omnirl.observers.curve import CURVE_FILE
+from omnirl.runs.commands import run_commands
+from omnirl.runs.picture import HINT, is_available
+
+CONFIG_FILE = "run_config.yaml"
+"""What makes a folder one that a run can go on in."""
 
 
 def summary_lines(summary: RunSummary, run: RunInfo | None) -> list[str]:
     """The lines shown to a person. ``run`` is what the run started with, where that is known."""
     if summary.status == "failed":  # why is told by whoever gets the error
+        if not (Path(summary.run_dir) / CONFIG_FILE).is_file():
+            return ["failed before training began"]
         return [
             f"failed; the files of the run are in {summary.run_dir}",
             f"go on with: {commands(summary, run)['resume']}",
@@ -44,11 +51,15 @@ def summary_lines(summary: RunSummary, run: RunInfo | None) -> list[str]:
 
 def commands(summary: RunSummary, run: RunInfo | None) -> dict[str, str]:
     """The commands that go on from here, by what they do."""
-    folder = shlex.quote(summary.run_dir)
-    resume = f"omnirl resume {folder}"
-    if summary.status == "finished":  # has reached its target, so going on needs a further one
-        resume += _further_target(summary, run)
-    return {"resume": resume, "test": f"omnirl test {folder}"}
+    runner = {} if run is None else run.config.get("runner", {})
+    return run_commands(
+        summary.run_dir,
+        finished=summary.status == "finished",
+        updates=summary.updates,
+        runner=runner,
+        last_return=summary.evaluation.get("return_mean"),
+        total_updates=None if run is None else run.total_updates,
+    )
 
 
 def curve_path(summary: RunSummary) -> str | None:
@@ -100,14 +111,3 @@ def clock(seconds: float) -> str:
     """``1:02:03``, hours without a limit."""
     whole = round(seconds)
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
-
-
-def _further_target(summary: RunSummary, run: RunInfo | None) -> str:
-    """An override that doubles the target that was set; a run knows both, for one follows from the other."""
-    runner = {} if run is None else run.config.get("runner", {})
-    steps = runner.get("max_steps")
-    if steps is not None and runner.get("max_updates") is None:
-        return f" runner.max_steps={2 * steps}"
-    return f" runner.max_updates={2 * summary.updates}" + (
-        "" if steps is None else f" runner.max_steps={2 * steps}"
-    )

@@ -21,7 +21,7 @@ from omnirl.runtime import checkpoint
 
 CONFIG_FILE, LOCK_FILE = "run_config.yaml", ".lock"
 Resume = Literal["auto", "never", "must"]
-_NOT_COMPARED = {
+NOT_COMPARED = {
     ("runner", "ckpt_dir"),
     ("runner", "load_checkpoint"),
     ("runner", "eval_model"),
@@ -50,7 +50,7 @@ def same_configuration(
     """Whether two configurations mean the same run. ``auto`` agrees with whatever it became when the run began."""
     for key in {*wanted, *stored}:
         place = (*path, key)
-        if place in _NOT_COMPARED:
+        if place in NOT_COMPARED:
             continue
         a, b = wanted.get(key), stored.get(key)
         if isinstance(a, Mapping) or isinstance(b, Mapping):
@@ -64,6 +64,18 @@ def same_configuration(
 def is_run(folder: Path) -> bool:
     """Whether the folder holds a run."""
     return (folder / CONFIG_FILE).is_file()
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a process is running in the folder. Looks only: writes nothing and needs no right to."""
+    try:
+        with open(folder / LOCK_FILE, encoding="utf-8") as stream:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)  # let go by closing, at once
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _lock(folder: Path) -> IO[str] | None:
@@ -113,7 +125,7 @@ class Chooser:
         reason = {
             "unfinished": "holds an unfinished run, which --resume never does not overwrite",
             "finished": "holds this run, finished; raise runner.max_updates with `omnirl resume` to go on",
-            "different": "holds another run (its run_config.yaml differs)",
+            "different": "holds another run (its run_config.yaml differs or cannot be read)",
         }[state]
         raise ConfigError(f"{folder}: {reason}; choose another --run-dir (runner.ckpt_dir)")
 
@@ -164,9 +176,16 @@ class Chooser:
             return "running", None
         if not is_run(folder):
             return ("different" if checkpoint.has_checkpoint(folder) else "free"), lock
-        if not same_configuration(self._wanted, self._read_config(folder / CONFIG_FILE)):
+        if not self._same(folder / CONFIG_FILE):
             return "different", lock
         return ("finished" if _finished(folder) else "unfinished"), lock
+
+    def _same(self, config_file: Path) -> bool:
+        """Whether it is this run's. A file that cannot be read, damaged or edited by hand, is not."""
+        try:
+            return same_configuration(self._wanted, self._read_config(config_file))
+        except (ConfigError, NotFoundError):
+            return False
 
 
 @contextmanager
