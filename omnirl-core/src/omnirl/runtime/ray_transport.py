@@ -72,14 +72,10 @@ class RayTransport:
     def spawn(self, name: str, factory: str, *args: Any, gpus: int = 0) -> RayWorker:
         """Make an actor on one CPU (and ``gpus``). It never restarts by itself: the driver is the supervisor."""
         # Under its worker's name the process is easy to find: ray::Sampler, ray::Learner...
-        host: Any = ray.remote(type(factory.rpartition(":")[2], (_Host,), {}))
-        options = host.options(
-            num_cpus=1,
-            num_gpus=gpus,
-            max_restarts=0,
-            max_task_retries=0,
-            concurrency_groups={"pulse": 1},  # answered by a thread of its own, whatever the worker does
-        )
+        host = type(factory.rpartition(":")[2], (_Host,), {})
+        # The pulse is answered by a thread of its own, whatever the worker does.
+        actor: Any = ray.remote(concurrency_groups={"pulse": 1})(host)
+        options = actor.options(num_cpus=1, num_gpus=gpus, max_restarts=0, max_task_retries=0)
         worker = RayWorker(name, options.remote(factory, args))
         self._workers.append(worker)
         return worker

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from omnirl.api.algorithm import DataFlow, FlowContext
-from omnirl.api.errors import ConfigError
+from omnirl.api.errors import ConfigError, SpaceError
 from omnirl.api.plugin import load_object
 from omnirl.api.specs import EnvSpec
 from omnirl.config import check, hardware, models
@@ -37,6 +37,9 @@ def env_spec_of(config: ResolvedConfig) -> EnvSpec:
     """Ask the backend what the environment looks like; this imports its simulator. Raises ConfigError."""
     try:
         spec: EnvSpec = load_object(config.backend.backend).get_env_spec(config.env)
+    except SpaceError as error:
+        lines = [f"{line} [algorithm {config.algorithm.name}]" for line in error.lines]
+        raise check.placed(config, ConfigError(lines)) from error
     except ConfigError as error:
         raise check.placed(config, error) from error
     return spec

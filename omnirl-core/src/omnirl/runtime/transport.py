@@ -28,6 +28,9 @@ class WorkerRaisedError(Exception):
         self.traceback = traceback_text
         self.expected = expected
 
+    def __reduce__(self) -> tuple[type[WorkerRaisedError], tuple[str, str, OmniRLError | None]]:
+        return type(self), (self.summary, self.traceback, self.expected)
+
 
 class Ref(Protocol):
     """A result that may not be there yet. It may be handed to another call instead of its value."""

@@ -1,0 +1,65 @@
+"""Faults done for real, each with its bound; ``nox -s faults`` repeats them and writes what was measured as a table."""
+
+from __future__ import annotations
+
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MEASURED: dict[str, tuple[str, float, list[float]]] = {}
+COMMAND = "python -m nox -s faults"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--repetitions", type=int, default=1, help="how often each fault is done")
+    parser.addoption("--table", default=None, help="file for the table of bounds and measurements")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    count = metafunc.config.getoption("--repetitions", default=1)
+    if "repetition" in metafunc.fixturenames:
+        metafunc.parametrize("repetition", range(count))
+
+
+@pytest.fixture
+def within(repetition: int) -> Callable[..., Any]:
+    """``with within("kill -9 sampler", "what must happen", 15): ...`` fails when it takes longer, and is recorded."""
+
+    @contextmanager
+    def measure(fault: str, consequence: str, seconds: float) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        took = time.monotonic() - began
+        MEASURED.setdefault(fault, (consequence, seconds, []))[2].append(took)
+        assert took <= seconds, f"{fault}: {took:.1f} s, the bound is {seconds:g} s"
+
+    return measure
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    target = session.config.getoption("--table", default=None)
+    if not target or not MEASURED:
+        return
+    import ray
+
+    repetitions = session.config.getoption("--repetitions")
+    lines = [
+        f"Each fault was done {repetitions} times by `{COMMAND}` (Python {platform.python_version()}, ray "
+        f"{ray.__version__}, {platform.system()} {platform.machine()}, 2 cores). Seconds from the fault to the "
+        "consequence.",
+        "",
+        "| fault | consequence | bound | median | worst | runs |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for fault, (consequence, bound, took) in MEASURED.items():
+        median, worst = statistics.median(took), max(took)
+        lines.append(
+            f"| {fault} | {consequence} | {bound:g} s | {median:.1f} s | {worst:.1f} s | {len(took)} |"
+        )
+    Path(target).write_text("\n".join(lines) + "\n", encoding="utf-8")
