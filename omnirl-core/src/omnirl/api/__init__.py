@@ -85,6 +85,7 @@ _MODULES = {
         "NotFoundError",
         "OmniRLError",
         "PluginError",
+        "SpaceError",
         "WorkersFailedError",
     ),
 }
@@ -152,6 +153,7 @@ __all__ = [
     "RunSummary",
     "Schedule",
     "ScheduleClock",
+    "SpaceError",
     "Step",
     "Streams",
     "Supports",
@@ -198,6 +200,7 @@ if TYPE_CHECKING:
         NotFoundError,
         OmniRLError,
         PluginError,
+        SpaceError,
         WorkersFailedError,
     )
     from omnirl.api.observer import Observer, ObserverBase, Progress, RunInfo, RunSummary

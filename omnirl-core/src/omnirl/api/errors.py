@@ -28,6 +28,13 @@ class ConfigError(OmniRLError):
     exit_code = 2
 
 
+class SpaceError(ConfigError):
+    """An environment's space is none that OmniRL describes (exit 2).
+
+    A backend's ``get_env_spec`` raises it; each line then also names the algorithm that was to act there.
+    """
+
+
 class NotFoundError(OmniRLError):
     """A run, preset, file or model named on the command line is not there (exit 3)."""
 

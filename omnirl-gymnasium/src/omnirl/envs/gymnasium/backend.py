@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 
 from omnirl.api.environment import EnvBackend, EnvContext
-from omnirl.api.errors import ConfigError
+from omnirl.api.errors import ConfigError, SpaceError
 from omnirl.api.specs import EnvSpec
 from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.making import make
@@ -25,11 +25,12 @@ _DRAW_WITH_PYGAME = tuple(f"gymnasium.envs.{family}." for family in ("classic_co
 def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
     """The spaces of the environment, in OmniRL's terms; builds one to ask it and closes it again.
 
-    Raises ConfigError with a line for every space and render mode that cannot be used.
+    Raises a ConfigError with a line for every space and render mode that cannot be used; a SpaceError where
+    a space is among them.
     """
     env = make(config)
     try:
-        lines = []
+        lines: list[str] = []
         try:
             observation, _ = observation_codec(env.observation_space)
         except UnsupportedSpaceError as error:
@@ -38,9 +39,11 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
             action, _ = action_codec(env.action_space)
         except UnsupportedSpaceError as error:
             lines.append(f"env.id: {config.id!r}: {error}")
-        lines += _render_mistakes(config, env)
+        mistakes = _render_mistakes(config, env)
         if lines:
-            raise ConfigError(lines)
+            raise SpaceError(lines + mistakes)
+        if mistakes:
+            raise ConfigError(mistakes)
         return EnvSpec(observation=observation, action=action, id=config.id)
     finally:
         env.close()
