@@ -69,6 +69,63 @@ def test_a_folder_of_another_run_is_refused(file, capsys):
     assert "here: holds another run" in err
 
 
+def test_a_damaged_run_in_the_default_folder_is_left_alone(file, tmp_path, capsys):
+    assert run(["train", file, "--local", "--quiet"]) == 0
+    damaged = tmp_path / "runs" / "toy-count-seed0" / "run_config.yaml"
+    damaged.write_text("}\n")
+    assert run(["train", file, "--local"]) == 0
+    assert "runs/toy-count-seed0 is taken; this run goes to runs/toy-count-seed0-2" in capsys.readouterr().out
+    assert damaged.read_text() == "}\n"
+    assert run(["train", file, "--local", "--run-dir", "runs/toy-count-seed0"]) == 2
+    assert "holds another run (its run_config.yaml differs or cannot be read)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["here", "./here"])
+def test_a_runs_folder_in_place_of_a_file_says_what_it_is_for(file, name, capsys):
+    assert run(["train", file, "--local", "--run-dir", "here", "--quiet"]) == 0
+    assert run(["train", name]) == 3
+    assert capsys.readouterr().err == (
+        f"{name}: is the folder of a run: `omnirl resume {name}` goes on with it, "
+        f"`omnirl train {name}/run_config.yaml` repeats it\n"
+    )
+
+
+def test_a_run_that_cannot_be_written_to_is_tested(file, monkeypatch, capsys):
+    assert run(["train", file, "--local", "--run-dir", "here", "--quiet"]) == 0
+    # Root may write anywhere, so the answer of the operating system is given.
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert run(["test", "here", "--local"]) == 0
+    assert capsys.readouterr().out.startswith("agent_6 of here: return 10.0")
+    assert run(["resume", "here", "--local"]) == 2
+    assert "no permission to write in here" in capsys.readouterr().err
+
+
+def test_a_run_folder_with_nothing_but_a_lock_is_free(file, tmp_path, capsys):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / ".lock").touch()
+    for command in ("resume", "test"):
+        assert run([command, "here"]) == 3
+        assert capsys.readouterr().err == "here: not the folder of a run (it has no run_config.yaml)\n"
+    assert run(["train", file, "--local", "--run-dir", "here", "--quiet"]) == 0
+
+
+def test_a_run_whose_agents_were_deleted_says_so(file, tmp_path, capsys):
+    assert run(["train", file, "--local", "--run-dir", "here", "--quiet"]) == 0
+    for agent in (tmp_path / "here").glob("agent_*.pth"):
+        agent.unlink()
+    assert run(["test", "here", "--local"]) == 3
+    assert "here: holds no agent file" in capsys.readouterr().err
+
+
+def test_a_configuration_edited_by_hand_is_checked_like_any(file, tmp_path, capsys):
+    assert run(["train", file, "--local", "--run-dir", "here", "--quiet"]) == 0
+    config = tmp_path / "here" / "run_config.yaml"
+    config.write_text(config.read_text().replace("max_updates:", "max_update:"))
+    for command in ("resume", "test"):
+        assert run([command, "here", "--local"]) == 2
+        assert "runner.max_update: unknown key (did you mean 'max_updates'?)" in capsys.readouterr().err
+
+
 def test_nothing_heavy_is_imported_by_a_local_run(file):
     code = (
         "import sys\n"

@@ -211,6 +211,19 @@ def test_a_log_with_columns_that_are_gone_is_kept_beside(tmp_path):
     assert (tmp_path / "log.csv").read_text() == "updates,env_steps\n1,\n"
 
 
+def test_a_damaged_log_is_kept_beside(tmp_path):
+    (tmp_path / "log.csv").write_bytes(b"\0\xff\x00 no log at all\n")
+    started(tmp_path, resumed_from=3)
+    assert (tmp_path / "log-until-3.csv").read_bytes() == b"\0\xff\x00 no log at all\n"
+    assert (tmp_path / "log.csv").read_text() == ",".join(COLUMNS) + "\n"
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    (tmp_path / ".log.csv.4711.partial").write_text("half a")
+    started(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
 def test_flush_waits_for_the_disk(tmp_path, monkeypatch):
     log = started(tmp_path)
     log.metrics(row(1))
@@ -233,6 +246,7 @@ def test_a_failed_rewrite_leaves_the_log_as_it_was(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         started(tmp_path, resumed_from=1)
     assert (tmp_path / "log.csv").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
 def test_the_end_closes_the_file(tmp_path):

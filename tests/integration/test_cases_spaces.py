@@ -1,4 +1,4 @@
-"""K22: action spaces that users have, with every algorithm: trained on, or refused in one line before anything starts."""
+"""K22: the action spaces that users have, with every algorithm: trained on, or refused in one line beforehand."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from omnirl.api.plugin import CommandSpec, load_object
 from omnirl.cli import algos, config, envs, plugins, presets, resume, runs, test, train, version
 from omnirl.cli.installation import check_installation
 from omnirl.cli.outcome import exit_code_of, warn
+from omnirl.cli.streams import open_streams
 from omnirl.plugins.loader import OWN_COMMANDS
 
 PLAIN: dict[str, Any] = {
@@ -30,6 +31,7 @@ PLAIN: dict[str, Any] = {
 
 def main() -> None:
     """Run ``omnirl`` with the arguments of the process and end it."""
+    open_streams()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -35,6 +35,8 @@ class CsvLog(ObserverBase):
         """Begin the file, or cut the one that is there back to the checkpoint."""
         self._path = log_path(run)
         self._columns = run.columns
+        for left_over in self._path.parent.glob(f".{self._path.name}.*.partial"):  # by a killed process
+            left_over.unlink(missing_ok=True)
         if run.resumed_from is not None and self._path.exists():
             self._keep_other_columns(run.resumed_from)
             self._rewrite(run.resumed_from)
@@ -87,19 +89,22 @@ class CsvLog(ObserverBase):
             self._file.close()
         kept = [] if limit is None else [row for row in read_rows(self._path) if int(row["updates"]) <= limit]
         partial = self._path.with_name(f".{self._path.name}.{os.getpid()}.partial")
-        with partial.open("w", encoding="utf-8", newline="") as file:
-            file.write(_line(self._columns))
-            file.writelines(_line([row.get(column) for column in self._columns]) for row in kept)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, self._path)
+        try:
+            with partial.open("w", encoding="utf-8", newline="") as file:
+                file.write(_line(self._columns))
+                file.writelines(_line([row.get(column) for column in self._columns]) for row in kept)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self._path)
+        finally:
+            partial.unlink(missing_ok=True)
         self._last = int(kept[-1]["updates"]) if kept else -1
         self._file = self._path.open("a", encoding="utf-8", newline="")
 
     def _keep_other_columns(self, updates: int) -> None:
-        """Keep a copy of a log with columns that this run no longer has: nothing logged is lost."""
+        """Keep a copy of a log with columns that this run no longer has, or of a damaged one: nothing is lost."""
         header = fields(self._path.read_text(encoding="utf-8", errors="replace").split("\n", 1)[0])
-        if header is not None and set(header) - set(self._columns):
+        if header is None or set(header) - set(self._columns):
             copy = self._path.with_name(f"{self._path.stem}-until-{updates}{self._path.suffix}")
             copy.write_bytes(self._path.read_bytes())
 
