@@ -6,6 +6,7 @@ Letters: T steps, B environments, K finished episodes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +15,19 @@ from omnirl.api.environment import Environment
 
 
 class CountedEnvironment:
-    """An environment that counts what it is asked, so that the driver can tell a hang from a long rollout."""
+    """An environment that counts what it is asked, so that the driver can tell a hang from a long rollout.
+
+    Whatever else a backend's own loops read or set is the environment's.
+    """
+
+    _environment: Environment
+    count: int
+    num_envs: int
+    seedable: bool
 
     def __init__(self, environment: Environment) -> None:
-        self._environment = environment
-        self.num_envs = environment.num_envs
-        self.seedable = environment.seedable
-        self.count = 0
+        self.__dict__["_environment"] = environment
+        self.__dict__["count"] = 0
 
     def reset(self, index: int, seed: int) -> Obs:
         """Begin an episode."""
@@ -35,6 +42,15 @@ class CountedEnvironment:
     def close(self) -> None:
         """Release what the environment holds."""
         self._environment.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_environment"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "count":
+            self.__dict__[name] = value
+        else:
+            setattr(self._environment, name, value)
 
 
 def nonfinite_value(rollout: Rollout, steps_before: int) -> str:

@@ -1,0 +1,1 @@
+"""A grid world as an OmniRL environment backend; imports nothing."""

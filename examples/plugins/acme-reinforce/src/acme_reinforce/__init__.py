@@ -1,0 +1,1 @@
+"""REINFORCE with a baseline, in numpy, as an OmniRL algorithm; imports nothing."""
