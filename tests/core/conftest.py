@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,3 +126,47 @@ def lines_of(checked: Callable[..., Any]) -> Callable[..., list[str]]:
         return list(caught.value.lines)
 
     return lines
+
+
+@pytest.fixture
+def make_run() -> Callable[..., Path]:
+    """Lay the folder of a run down: ``make_run(folder, header, rows, seed=0, finished=None, updates=0, **modules)``.
+
+    finished: what its checkpoint says, None for no checkpoint. The modules become ``modules.learner``.
+    """
+    from omnirl.config import files
+    from omnirl.runtime import checkpoint
+
+    def make(
+        folder: Path,
+        header: str = "",
+        rows: Sequence[str] = (),
+        *,
+        seed: int = 0,
+        finished: bool | None = None,
+        updates: int = 0,
+        env_id: str = "count",
+        runner: Mapping[str, Any] | None = None,
+        algorithm: str = "toy",
+        **learner: Any,
+    ) -> Path:
+        folder.mkdir(parents=True)
+        config = {
+            "runner": {"ckpt_dir": str(folder), "max_updates": 100, "log_name": "log", **(runner or {})},
+            "seed": seed,
+            "env": {"module": "testing", "id": env_id},
+            "agent": {"module": algorithm},
+            "modules": {"learner": learner},
+        }
+        (folder / "run_config.yaml").write_text(files.dump(config), encoding="utf-8")
+        if header:
+            (folder / "log.csv").write_text(
+                "".join(f"{line}\n" for line in (header, *rows)), encoding="utf-8"
+            )
+        if finished is not None:
+            counters = {"updates": updates, "env_steps": 10 * updates, "stored_steps": 10 * updates}
+            manifest = {"finished": finished, "counters": counters}
+            checkpoint.write(folder / checkpoint.CURRENT, manifest, {})
+        return folder
+
+    return make

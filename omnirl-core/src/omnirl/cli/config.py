@@ -73,14 +73,30 @@ def validate(
     deep: Annotated[
         bool, typer.Option("--deep", help="also open the environment and look at the hardware")
     ] = False,
+    as_json: Json = False,
 ) -> None:
-    """Check a configuration: every mistake at once, each with its file, line and column."""
-    config = _configure(arguments, runner_config, agent_config)
-    if deep:
-        from omnirl.cli.deep import check_deep
+    """Check a configuration: every mistake at once, each with its file, line and column.
 
-        check_deep(config)
-    print(f"valid: {config.algorithm.name} with {config.backend.name}")
+    With --json the mistakes are on standard output as well: {"valid": false, "mistakes": [...]}.
+    """
+    from omnirl.api.errors import ConfigError
+
+    try:
+        config = _configure(arguments, runner_config, agent_config)
+        if deep:
+            from omnirl.cli.deep import check_deep
+
+            check_deep(config)
+    except ConfigError as error:
+        if as_json:
+            print(json.dumps({"valid": False, "mistakes": list(error.lines)}, ensure_ascii=False, indent=2))
+        raise
+    algorithm, backend = config.algorithm.name, config.backend.name
+    if as_json:
+        facts = {"valid": True, "mistakes": [], "algorithm": algorithm, "backend": backend}
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+    else:
+        print(f"valid: {algorithm} with {backend}")
 
 
 @app.command("schema")
@@ -90,7 +106,7 @@ def schema(
         str | None, typer.Option("--backend", metavar="NAME", help="of this environment backend only")
     ] = None,
 ) -> None:
-    """Print the JSON schema of configuration files, for editors."""
+    """Print the JSON schema of configuration files, for editors. It is JSON without --json."""
     import omnirl.plugins
     from omnirl.cli.lookup import named
     from omnirl.config.schema import json_schema

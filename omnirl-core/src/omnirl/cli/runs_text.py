@@ -83,7 +83,7 @@ def full_text(run: Run) -> list[str]:
         facts.append(["wall time:", clock(wall_time)])
     if run.best is not None:
         facts.append(["best:", f"agent_{run.best[0]}, return {run.best[1]:.6g}"])
-    facts += [[f"{name}:", text] for name, text in _configuration(run.config)]
+    facts += [[f"{name}:", text] for name, text in _configuration(run.config) if text]
     lines = [f"{run.path}: {run.algorithm.upper()} {run.env_id}{seed}", "", *aligned(facts)]
     lines += _section("evaluations", _evaluations(run))
     lines += _section("last rows", _last_rows(run))

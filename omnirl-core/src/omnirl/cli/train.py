@@ -111,10 +111,13 @@ def train(
     files = sources.config_files(runner_config, agent_config)
     config = omnirl.run.configure(usual, *named, *files, options, overrides=overrides)
     if dry_run:
+        import json
+
         from omnirl.cli.deep import check_deep
         from omnirl.config.files import dump
 
-        print(dump(check_deep(config).plain()), end="")
+        checked = check_deep(config).plain()
+        print(json.dumps(checked, indent=2) if as_json else dump(checked).rstrip())
         return
     try:
         summary = omnirl.run.train(
