@@ -12,6 +12,8 @@ packaging      the core, and looks at the built wheels and at the import contrac
 lint           ruff
 types          mypy, strict
 imports        import-linter: what may import what
+lowest         core and Gymnasium backend with the oldest releases that they say they work with
+docs           the documentation site, without a warning and without a dead link
 bench          throughput against Stable-Baselines3, in pairs (not a test: it takes a quiet machine)
 =============  ========================================================================================
 
@@ -28,6 +30,7 @@ import sys
 from pathlib import Path
 
 import nox
+import nox.project
 
 ROOT = Path(__file__).parent  # nox runs every command in this folder, so paths are given from here
 DISTRIBUTIONS = ("omnirl-core", "omnirl-algos", "omnirl-gymnasium")
@@ -135,7 +138,17 @@ def run_tests(session: nox.Session, folder: str, *measured: str, parallel: bool 
 @nox.session(python=False)
 def tests(session: nox.Session) -> None:
     """Everything, one session after the other; each failure is named at the end."""
-    for name in ("core", "algos", "gymnasium", "integration", "packaging", "lint", "types", "imports"):
+    for name in (
+        "core",
+        "algos",
+        "gymnasium",
+        "integration",
+        "packaging",
+        "lint",
+        "types",
+        "imports",
+        "docs",
+    ):
         versions = PYTHONS if name in ("core", "gymnasium") else PYTHONS[:1]
         for version in versions:
             session.notify(f"{name}-{version}")
@@ -204,6 +217,57 @@ def imports(session: nox.Session) -> None:
         "-q", "--force-reinstall", "--no-deps", *(f"./{file}" for file in sorted(folder.glob("*.whl")))
     )
     session.run("lint-imports", "--no-cache", "--no-logo")
+
+
+def lower_bounds() -> list[str]:
+    """``name==X`` for each ``name>=X`` among what the distributions depend on, torch and our own left out."""
+    bounds = set()
+    for name in DISTRIBUTIONS:
+        project = nox.project.load_toml(ROOT / name / "pyproject.toml")["project"]
+        for requirement in [
+            *project["dependencies"],
+            *project.get("optional-dependencies", {}).get("plot", []),
+        ]:
+            dependency, _, limits = requirement.partition(">=")
+            if limits and not dependency.startswith("omnirl-") and dependency != "torch":
+                bounds.add(f"{dependency}=={limits.partition(',')[0]}")
+    return sorted(bounds)
+
+
+@nox.session(python=[min(PYTHONS, key=SUPPORTED.index)])
+def lowest(session: nox.Session) -> None:
+    """The lower bounds of the pyproject.toml files hold. Not part of ``tests``: a release is when it matters."""
+    if session.python == SUPPORTED[-1]:
+        session.skip(f"the oldest numpy and matplotlib have no wheels for Python {session.python}")
+    bounds = lower_bounds()
+    replaced = {bound.partition("==")[0] for bound in bounds} | {"pydantic-core"}
+    pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    limits = Path(session.create_tmp()) / "constraints.txt"
+    limits.write_text(
+        "\n".join([pin for pin in pins if pin.partition("==")[0] not in replaced] + bounds), "utf-8"
+    )
+    folder = wheels(session)
+    files = [f"./{next(folder.glob(f'omnirl_{part}-*.whl'))}" for part in ("core", "gymnasium")]
+    session.install("-q", "-c", str(limits), f"{files[0]}[plot]", files[1], *PYTEST)
+    session.install("-q", "--force-reinstall", "--no-deps", *files)
+    absent(session, "torch")
+    run_tests(session, "core")
+    run_tests(session, "gymnasium")
+
+
+@nox.session(python=[HERE])
+def docs(session: nox.Session) -> None:
+    """The documentation: the reference pages from the models and the commands, then the site, then its links."""
+    session.install("-q", "-c", "constraints.txt", "zensical", "mkdocstrings-python")
+    folder = wheels(session)
+    session.install("-q", "-c", "constraints.txt", f"./{next(folder.glob('omnirl_core-*.whl'))}")
+    # the configuration models need neither torch nor gymnasium
+    session.install(
+        "-q", "--force-reinstall", "--no-deps", *(f"./{file}" for file in sorted(folder.glob("*.whl")))
+    )
+    session.run("python", "docs/generate.py")
+    session.run("zensical", "build", "--clean", "--strict")
+    session.run("python", "docs/check_links.py", "site")
 
 
 @nox.session(python=[HERE])
