@@ -61,6 +61,7 @@ def test_help_shows_the_commands_and_nothing_that_is_not_built(capsys):
         "test",
         "resume",
         "version",
+        "runs",
         "algos",
         "envs",
         "presets",

@@ -49,8 +49,8 @@ OVERRIDES = [
     ),
     ("agent.learner={}", "agent.learner: unknown key (did you mean 'modules.learner'?) [runner]"),
     ("agent.name=x", "agent.name: unknown key (there is: module) [runner]"),
-    ("runner.on_nan=drop", "runner.on_nan: unknown key [runner]"),
-    ("runner.step_timeout_s=3", "runner.step_timeout_s: unknown key [runner]"),
+    ("runner.on_nan=keep", "runner.on_nan: must be 'drop' or 'error', not 'keep'"),
+    ("runner.step_timeout_s=0", "runner.step_timeout_s: must be greater than 0, not 0"),
     # wrong types
     ("runner.max_updates=ten", "runner.max_updates: must be a whole number, not 'ten'"),
     (

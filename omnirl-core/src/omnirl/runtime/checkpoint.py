@@ -140,7 +140,10 @@ def _refusing(path: Path) -> Iterator[None]:
     except CheckpointError:
         raise
     except Exception as error:
-        raise CheckpointError(f"{path}: damaged: {type(error).__name__}: {error}") from error
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise CheckpointError(
+            f"{path}: refused: not a weights-only file of OmniRL, or damaged ({reason})"
+        ) from error
 
 
 def _opened(path: Path) -> zipfile.ZipFile:

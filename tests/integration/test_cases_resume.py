@@ -1,0 +1,158 @@
+"""K28 and K34: schedules, counters and versions over a real run that is stopped and goes on."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnirl.run
+from omnirl.algorithms.ppo.learner import Learner
+from omnirl.algorithms.ppo.memory import Memory
+from omnirl.api.errors import OmniRLError
+from omnirl.cli.app import run
+
+SMALL = {"num_samplers": 1, "num_envs_per_sampler": 4, "num_evaluators": 0, "log_interval": 0, "max_lead": 0}
+ENV = {"module": "gymnasium", "id": "CartPole-v1"}
+NETWORK = {"hidden_sizes": [8]}
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with open(folder / "log.csv", encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def headers(folder: Path) -> int:
+    text = (folder / "log.csv").read_text(encoding="utf-8")
+    return sum(line.startswith("wall_time,") for line in text.splitlines())
+
+
+class StopAt:
+    """Asks the run to stop, as Ctrl-C does, once it has made so many updates."""
+
+    def __init__(self, updates: int) -> None:
+        self.updates = updates
+
+    def metrics(self, row: dict[str, Any]) -> None:
+        if row["updates"] == self.updates:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def dqn(folder: Path, steps: int) -> dict[str, Any]:
+    """DQN whose epsilon falls from 1 to 0.05 over 10,000 steps; an update per rollout of 8 steps."""
+    epsilon = {"kind": "linear", "start": 1, "end": 0.05, "steps": 10_000}
+    memory = {"unroll_length": 2, "batch_size": 4, "warmup_steps": 8, "capacity": 1000}
+    return {
+        "runner": {**SMALL, "ckpt_dir": str(folder), "max_steps": steps},
+        "device": {"threads": 1},
+        "env": ENV,
+        "agent": {"module": "dqn"},
+        "modules": {
+            "policy": {"epsilon": epsilon},
+            "memory": memory,
+            "learner": {"steps_per_update": 8},
+            "network": NETWORK,
+        },
+    }
+
+
+def ppo(folder: Path, updates: int, **learner: Any) -> dict[str, Any]:
+    return {
+        "runner": {**SMALL, "ckpt_dir": str(folder), "max_updates": updates},
+        "device": {"threads": 1},
+        "env": ENV,
+        "agent": {"module": "ppo"},
+        "modules": {
+            "memory": {"unroll_length": 4},
+            "learner": {"minibatch_size": 16, "epochs": 1, **learner},
+            "network": NETWORK,
+        },
+    }
+
+
+def test_k28_epsilon_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Stopped just short of 4,000 steps: the first row after the resume is that of step 4,000, epsilon 0.62."""
+    folder = tmp_path / "run"
+    summary = omnirl.run.train(dqn(folder, 3992), local=True)
+    assert (summary.status, summary.env_steps) == ("finished", 3992)
+    before = rows(folder)
+
+    assert run(["resume", str(folder), "runner.max_steps=4800", "--local", "--no-progress"]) == 0
+    log = rows(folder)
+    assert log[: len(before)] == before
+    first, last_before = log[len(before)], before[-1]
+    assert first["env_steps"] == "4000"
+    assert float(first["epsilon"]) == pytest.approx(0.62, abs=1e-9)
+    for row in log:
+        assert float(row["epsilon"]) == pytest.approx(1 - 0.95 * int(row["env_steps"]) / 10_000, abs=1e-9)
+
+    for counter in ("updates", "weight_version"):
+        assert int(first[counter]) == int(last_before[counter]) + 1
+        assert [int(row[counter]) for row in log] == list(range(1, len(log) + 1))
+    for counter in ("stored_steps", "trained_steps"):
+        assert int(first[counter]) == int(last_before[counter]) + 8
+    episodes = [int(row["episodes"]) for row in log]
+    assert episodes == sorted(episodes)
+    assert int(first["episodes"]) >= int(last_before["episodes"]) > 0
+    assert headers(folder) == 1
+
+
+def test_k28_the_target_is_reached_once_in_total_and_the_learning_rate_goes_on(tmp_path: Path) -> None:
+    """100 updates, stopped after 40: the same command makes the other 60, with the rates of one whole run."""
+    folder = tmp_path / "run"
+    config = ppo(folder, 100, lr={"kind": "linear", "start": 1e-3, "end": 0.0})
+    summary = omnirl.run.train(config, local=True, observer_objects=[StopAt(40)])
+    assert summary.status == "interrupted"
+    assert 40 <= summary.updates < 100
+    made = summary.updates
+
+    summary = omnirl.run.train(config, local=True)
+    assert (summary.status, summary.updates, summary.env_steps) == ("finished", 100, 1600)
+    log = rows(folder)
+    assert [int(row["updates"]) for row in log] == list(range(1, 101))
+    # Update n begins with n - 1 of the 100 behind it, or with its own rollout already counted as progress.
+    rates = [float(row["lr"]) for row in log]
+    steps = [rates[n] - rates[n + 1] for n in range(99)]
+    assert steps == pytest.approx([1e-5] * 99, abs=1e-9)
+    assert rates[made - 1] - rates[made] == pytest.approx(1e-5, abs=1e-9)
+    assert headers(folder) == 1
+
+
+def test_k34_ppo_learns_from_versions_0_to_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    consumed: list[list[int]] = []
+    take = Memory.next_batch
+
+    def watched(memory: Memory, clock: Any) -> Any:
+        batch = take(memory, clock)
+        consumed.append([rollout.version for rollout in batch])
+        return batch
+
+    monkeypatch.setattr(Memory, "next_batch", watched)
+    omnirl.run.train(ppo(tmp_path / "run", 5), local=True)
+    assert consumed == [[0], [1], [2], [3], [4]]
+    log = rows(tmp_path / "run")
+    assert [(row["lag_p50"], row["lag_max"], row["dropped"]) for row in log] == [("0.0", "0", "0")] * 5
+
+
+def test_k34_a_renamed_parameter_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Learner.get_weights
+    renamed: list[str] = []
+
+    def renaming(learner: Learner) -> dict[str, Any]:
+        weights = dict(honest(learner))
+        name = sorted(weights)[0]
+        renamed.append(name)
+        weights["other"] = weights.pop(name)
+        return weights
+
+    monkeypatch.setattr(Learner, "get_weights", renaming)
+    with pytest.raises(OmniRLError) as failed:
+        omnirl.run.train(ppo(tmp_path / "run", 5), local=True)
+    text = "\n".join(failed.value.lines)
+    assert "other" in text
+    assert renamed[0] in text
+    assert rows(tmp_path / "run") == []
