@@ -33,11 +33,12 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from omnirl.api.data import Rollout
+from omnirl.api.data import Array, Rollout
 from omnirl.api.environment import EnvBackend
 from omnirl.api.plugin import EnvBackendSpec, load_object
 from omnirl.api.specs import ContinuousAction, EnvSpec
 from omnirl.loops.aggregate import aggregate
+from omnirl.loops.collection import collect_loop
 from omnirl.loops.evaluation import evaluation_loop
 from omnirl.testing import trees
 from omnirl.testing.backend_bench import BackendBench, ends, observation_of
@@ -205,6 +206,26 @@ class BackendSuite(BackendBench):
             trees.assert_same(getattr(found, name), getattr(expected, name), f"after a restart, {name}")
         assert found.number == expected.number, f"rollout {found.number} follows, not {expected.number}"
 
+    def test_the_loop_lets_the_policy_finish(self, env: Mapping[str, Any]) -> None:
+        """A policy's ``finish`` is called once per rollout with all its extras and the actions, and what it returns is
+        what the rollout carries; and ``act`` tells the policy where it is."""
+        spec, backend = self.env_spec(env), load_object(self.spec.backend)
+        policy = FinishingPolicy(spec, self.num_envs)
+        loop = backend.collection_loop or collect_loop
+        collector = loop(self.build(env), policy, self.unroll_length, FakeStreams(target_steps=10_000))
+        size = self.unroll_length * self.num_envs
+        rollouts = [collector.collect(4, 100), collector.collect(5, 100 + size)]
+        for i, rollout in enumerate(rollouts):
+            assert set(rollout.extras) == {"finished"}, f"a rollout has the extras {sorted(rollout.extras)}"
+            trees.assert_same(rollout.extras["finished"], rollout.action, "finish was given actions; they")
+            told = (rollout.number, rollout.version, rollout.env_steps)
+            assert told == (i, 4 + i, 100 + i * size), f"number, version and env_steps are {told}"
+        steps = [act.env_steps for act in policy.contexts]
+        expected = [100 + t * self.num_envs for t in range(2 * self.unroll_length)]
+        assert steps == expected, f"act.env_steps was {steps}, not {expected}"
+        first = np.stack([act.first for act in policy.contexts])
+        trees.assert_same(first, np.concatenate([r.first[:-1] for r in rollouts]), "what act.first said")
+
     def test_evaluations_play_what_was_asked_for(self, env: Mapping[str, Any]) -> None:
         """Exactly n episodes, whose figures are those that ``EnvSpec.eval_metrics`` announces."""
         spec, backend = self.env_spec(env), load_object(self.spec.backend)
@@ -233,6 +254,15 @@ class BackendSuite(BackendBench):
         environment.close()
         if not seedable:
             skip("the environment says that it is not seedable")
+
+
+class FinishingPolicy(FakePolicy):
+    """A fake policy whose extras become one, the actions that it was shown."""
+
+    def finish(self, extras: Mapping[str, Array]) -> dict[str, Array]:
+        """``{"finished": actions [T, B, *act]}``, copied."""
+        assert set(extras) == {"version", "action"}, f"finish was given {sorted(extras)}"
+        return {"finished": extras["action"].copy()}
 
 
 def _check_form(rollout: Rollout, spec: EnvSpec, length: int, envs: int) -> None:
