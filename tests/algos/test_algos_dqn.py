@@ -80,7 +80,7 @@ def test_weights_of_a_batch_multiply_the_loss(vector_spec, learner_context, cloc
     assert losses[1] == pytest.approx(losses[0] / 2, rel=1e-5)
 
 
-def test_target_network_is_copied_after_its_interval_of_updates(vector_spec, learner_context, clock):
+def test_k15_target_network_is_copied_after_its_interval_of_updates(vector_spec, learner_context, clock):
     """Interval 10, 25 updates: copies after updates 10 and 20, and no others."""
     dqn = Learner(config(target_update_interval=10), vector_spec, learner_context)
     copies, before = [], dqn.target_parameters.values.clone()
@@ -93,7 +93,7 @@ def test_target_network_is_copied_after_its_interval_of_updates(vector_spec, lea
     assert copies == [10, 20]
 
 
-def test_target_phase_goes_on_after_a_resume(vector_spec, learner_context, clock):
+def test_k15_target_phase_goes_on_after_a_resume(vector_spec, learner_context, clock):
     """From update 13, the next copy is after update 20."""
     original = Learner(config(target_update_interval=10), vector_spec, learner_context)
     for update in range(13):

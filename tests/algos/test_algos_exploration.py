@@ -25,7 +25,7 @@ def test_linear_schedule(golden):
     np.testing.assert_allclose(values, golden("dqn/epsilon_schedule")["expected"]["eps"], rtol=1e-9)
 
 
-def test_schedule_is_a_function_of_the_steps_so_it_goes_on_after_a_resume():
+def test_k28_schedule_is_a_function_of_the_steps_so_it_goes_on_after_a_resume():
     """1 to 0.05 over 10,000 steps: 0.62 at 4,000, whatever was asked before."""
     schedule = Linear(kind="linear", start=1.0, end=0.05, steps=10_000)
     assert explorer(schedule).epsilon(moment(4_000)) == pytest.approx(0.62)

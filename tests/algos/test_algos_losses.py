@@ -53,7 +53,7 @@ def test_ppo_loss_and_its_gradient(golden, name):
         close(actual, expected[key], case["tol_float32"])
 
 
-def test_advantages_use_the_unbiased_deviation(golden):
+def test_k20_advantages_use_the_unbiased_deviation(golden):
     given = golden("ppo/loss_norm_population_std")
     result = losses.standardize_minibatches(tensor(given["inputs"]["advantages"]), size=6)
     assert (result - tensor(given["expected"]["normalised_advantages"])).abs().max() > 0.05
@@ -63,11 +63,11 @@ def test_advantages_use_the_unbiased_deviation(golden):
     )
 
 
-def test_equal_advantages_become_zeros():
+def test_k20_equal_advantages_become_zeros():
     close(losses.standardize_minibatches(tensor([2.0, 2.0, 2.0]), 3), [0.0, 0.0, 0.0])
 
 
-def test_each_minibatch_has_its_own_mean_and_a_last_single_sample_stays():
+def test_k20_each_minibatch_has_its_own_mean_and_a_last_single_sample_stays():
     result = losses.standardize_minibatches(tensor([0.0, 2.0, 10.0, 14.0, 7.0]), 2)
     half = 0.5**0.5
     close(result, [-half, half, -half, half, 7.0])

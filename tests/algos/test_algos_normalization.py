@@ -28,7 +28,7 @@ def test_merged_statistics(golden, name):
     np.testing.assert_allclose(result, case["expected"]["normalised"], rtol=1e-5)
 
 
-def test_two_samplers_merged_equal_the_pooled_data():
+def test_k26_two_samplers_merged_equal_the_pooled_data():
     """{0, 2} and {4}: count 3, mean 2, variance 8/3."""
     stats = RunningMeanStd(())
     stats.update(np.array([0.0, 2.0]))
@@ -83,7 +83,7 @@ def test_reward_normalisation_step_by_step(golden, make_rollout):
         assert float(normalizer(rewards)[0, 0]) == pytest.approx(expected["reward"], rel=1e-5, abs=1e-9)
 
 
-def test_returns_of_two_episodes_of_three_steps(make_rollout):
+def test_k26_returns_of_two_episodes_of_three_steps(make_rollout):
     """gamma 1, rewards 1: 1, 2, 3, 1, 2, 3 has mean 2, variance 2/3, count 6; across three rollouts of two
     steps."""
     normalizer = ReturnNormalizer(1.0)

@@ -80,7 +80,7 @@ def test_rollouts_of_several_samplers_are_the_same_as_one_wide_one(make_ppo, mak
 
 
 @pytest.mark.parametrize(("steps", "size"), [(13, 64), (13, 12), (5, 4), (1, 1), (3, 100)])
-def test_every_sample_is_used_once_per_epoch(steps, size, make_ppo, make_rollout, clock):
+def test_k20_every_sample_is_used_once_per_epoch(steps, size, make_ppo, make_rollout, clock):
     """Also 65 samples in minibatches of 64: the last one of a single sample does not spoil the weights."""
     envs = 5
     ppo = make_ppo(minibatch_size=size, epochs=3)
@@ -104,7 +104,7 @@ def test_every_sample_is_used_once_per_epoch(steps, size, make_ppo, make_rollout
     assert ppo.metrics()["nonfinite_updates"] == 0.0
 
 
-def test_rollout_of_one_step_episodes_trains(make_ppo, make_rollout, clock):
+def test_k20_rollout_of_one_step_episodes_trains(make_ppo, make_rollout, clock):
     ppo = make_ppo(**NORMALIZED)
     for update in range(3):
         rollout = make_rollout(8, 2, seed=update, number=update, every_step_ends=True)

@@ -62,7 +62,7 @@ def test_adding_the_bootstrap_to_the_reward_is_the_same(golden):
         ([0, 1, 0, 0], [0, 1, 0, 0], [1.31, 0.5, 1.376, 0.8]),  # terminated wins
     ],
 )
-def test_truncation_bootstraps_and_cuts_the_trace(terminated, truncated, expected):
+def test_k01_truncation_bootstraps_and_cuts_the_trace(terminated, truncated, expected):
     advantages, returns = gae(
         np.ones(4),
         np.array([0.5, 0.5, 2.0, 2.0]),
@@ -76,7 +76,7 @@ def test_truncation_bootstraps_and_cuts_the_trace(terminated, truncated, expecte
     np.testing.assert_allclose(returns - expected, [0.5, 0.5, 2.0, 2.0], atol=1e-12)
 
 
-def test_ends_belong_to_their_own_step():
+def test_k04_ends_belong_to_their_own_step():
     """Terminated after step 1, not after step 2: a flag read one step off gives [0, 1.9405, 1]."""
     advantages, _ = gae(
         np.array([0.0, 1.0, 1.0]),

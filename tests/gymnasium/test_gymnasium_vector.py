@@ -141,7 +141,9 @@ def test_resetting_one_leaves_the_rows_of_the_step_as_they_are(count: Any) -> No
 
 
 @pytest.mark.parametrize("terminates", [False, True])
-def test_stored_next_obs_at_an_end_is_the_final_one_of_a_reused_array(count: Any, terminates: bool) -> None:
+def test_k03_stored_next_obs_at_an_end_is_the_final_one_of_a_reused_array(
+    count: Any, terminates: bool
+) -> None:
     environment = InProcessEnvironment([count(3, terminates)])
     rollout = collect_loop(environment, RandomPolicy(2), 7, FixedStreams()).collect(0, 0)
     assert np.asarray(rollout.obs)[:, 0, 0].tolist() == [0, 1, 2, 0, 1, 2, 0, 1]
@@ -156,7 +158,7 @@ def test_stored_next_obs_at_an_end_is_the_final_one_of_a_reused_array(count: Any
     assert target[2] == pytest.approx(1.0 if terminates else 10.0)
 
 
-def test_evaluation_does_not_favour_short_episodes(count: Any) -> None:
+def test_k27_evaluation_does_not_favour_short_episodes(count: Any) -> None:
     class Worthless(count):  # type: ignore[misc]
         def step(self, action: Any) -> Any:
             observation, _, *rest = super().step(action)
@@ -168,7 +170,7 @@ def test_evaluation_does_not_favour_short_episodes(count: Any) -> None:
     assert [episode.length for episode in episodes] == [1, 1, 10, 10]
 
 
-def test_random_actions_of_a_shifted_discrete_space_arrive_shifted(recorder: Any) -> None:
+def test_k22_random_actions_of_a_shifted_discrete_space_arrive_shifted(recorder: Any) -> None:
     env = recorder(action_space=spaces.Discrete(3, start=-1))
     collect_loop(InProcessEnvironment([env]), RandomPolicy(3), 500, FixedStreams()).collect(0, 0)
     assert set(env.actions) == {-1, 0, 1}

@@ -95,7 +95,7 @@ def data_flow(config: Config, context: FlowContext) -> DataFlow:
         lines.append(
             f"modules.memory.batch_size: {memory.batch_size} is more than the capacity {memory.capacity}"
         )
-    if memory.warmup_steps < needed:
+    elif memory.warmup_steps < needed:
         lines.append(
             f"modules.memory.warmup_steps: {memory.warmup_steps} is less than the first batch needs, "
             f"{needed} = batch_size {memory.batch_size} + "
