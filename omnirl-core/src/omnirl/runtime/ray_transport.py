@@ -7,7 +7,9 @@ driver hands the future of a rollout to the learner and never holds its value.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +26,12 @@ class _Host:
     """The actor: one worker in a process of its own, made in its first call. Errors are returned as values, so
     that their text and traceback arrive whole whatever their class."""
 
-    def __init__(self, factory: str, args: tuple[Any, ...]) -> None:
+    def __init__(self, factory: str, args: tuple[Any, ...], folder: str) -> None:
         self.factory, self.args = factory, args
+        with suppress(
+            OSError
+        ):  # elsewhere on a cluster it may not be there; then relative paths mean nothing
+            os.chdir(folder)
         self.instance: Any = None
 
     def call(self, method: str, returns: int, *args: Any) -> Any:
@@ -74,9 +80,9 @@ class RayTransport:
         # Under its worker's name the process is easy to find: ray::Sampler, ray::Learner...
         host = type(factory.rpartition(":")[2], (_Host,), {})
         # The pulse is answered by a thread of its own, whatever the worker does.
-        actor: Any = ray.remote(concurrency_groups={"pulse": 1})(host)
+        actor: Any = ray.remote(concurrency_groups={"pulse": 1})(host)  # type: ignore[call-overload]
         options = actor.options(num_cpus=1, num_gpus=gpus, max_restarts=0, max_task_retries=0)
-        worker = RayWorker(name, options.remote(factory, args))
+        worker = RayWorker(name, options.remote(factory, args, os.getcwd()))
         self._workers.append(worker)
         return worker
 

@@ -1,0 +1,37 @@
+"""On a cluster that somebody else started, in a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.ray
+
+HEAD = """
+import os, pathlib, signal, sys, tempfile, time, ray
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+address = pathlib.Path("address").absolute()
+os.chdir(tempfile.mkdtemp(dir="."))
+context = ray.init(address="local", num_cpus=3, include_dashboard=False, log_to_driver=False)
+address.write_text(context.address_info["gcs_address"])
+while True:
+    time.sleep(0.2)
+"""
+
+
+def test_a_relative_run_folder_is_the_one_where_the_command_was_given(
+    start: Callable[..., Any], tmp_path: Path, read: Any
+) -> None:
+    address = tmp_path / "address"
+    head = start(code=HEAD)
+    head.until(lambda: address.exists() and address.read_text(encoding="utf-8"))
+    command = ("train", "cartpole-ppo", "--run-dir", "run", "--address", address.read_text(encoding="utf-8"))
+    run = start(*command, "--updates", "3", "runner.num_episodes=2")
+    assert run.wait(120) == 0, run.output
+    assert {"agent_3.pth", "checkpoint.ckpt", "log.csv"} <= {
+        path.name for path in (tmp_path / "run").iterdir()
+    }
+    assert read.rows(tmp_path / "run")[-1]["updates"] == "3"
