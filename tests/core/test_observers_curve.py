@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from omnirl.api.observer import RunInfo
-from omnirl.observers.curve import Curve, curve_title
+from omnirl.observers.curve import Curve
 from omnirl.runs import picture
-from omnirl.runs.curves import lines_of_run
+from omnirl.runs.curves import lines_of_run, title
 from omnirl.runs.log import read_rows
 
 HEADER = "updates,env_steps,train_return,eval_return_mean,eval_return_std\n"
@@ -53,7 +53,8 @@ def test_both_curves_are_read_from_the_log(tmp_path):
 
 
 def test_the_title_names_algorithm_environment_and_seed():
-    assert curve_title("ppo", "CartPole-v1", 3) == "PPO on CartPole-v1, seed 3"
+    assert title("ppo", "CartPole-v1", 3) == "PPO on CartPole-v1, seed 3"
+    assert title("ppo", "CartPole-v1") == "PPO on CartPole-v1"
 
 
 @pytest.mark.parametrize(

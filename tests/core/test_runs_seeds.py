@@ -29,13 +29,13 @@ def test_seeds_of_one_configuration_belong_together(tmp_path: Path, make_run: Ma
 
 def test_other_configurations_are_called_by_what_differs(tmp_path: Path, make_run: MakeRun) -> None:
     runs = [
-        read_run(make_run(tmp_path / "a", lr=0.1, flag=True)),
+        read_run(make_run(tmp_path / "a", lr=0.1 + 0.2, flag=True)),
         read_run(make_run(tmp_path / "b", lr=0.2, flag=True)),
         read_run(make_run(tmp_path / "c", lr=0.2, flag=True, seed=1)),
         read_run(make_run(tmp_path / "d", lr=0.1, flag=False, clip=None)),
     ]
     assert labels(runs) == [
-        "TOY, lr 0.1, flag true",
+        "TOY, lr 0.3, flag true",
         "TOY, lr 0.2, flag true (2 seeds)",
         "TOY, lr 0.1, flag false",
     ]

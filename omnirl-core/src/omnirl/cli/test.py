@@ -27,7 +27,9 @@ def evaluate_agent(
     *,
     runner_config: RunnerConfig = None,
     agent_config: AgentConfig = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="such as agent_100")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="such as agent_100, or best")
+    ] = None,
     episodes: Annotated[
         int | None, typer.Option("--episodes", min=1, metavar="N", help="episodes in all")
     ] = None,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from omnirl.api.observer import ObserverBase, RunInfo, RunSummary
 from omnirl.observers.csv_log import log_path
-from omnirl.runs.curves import RETURN_LABEL, lines_of_run, scaled
+from omnirl.runs.curves import RETURN_LABEL, lines_of_run, scaled, title
 from omnirl.runs.log import read_rows
 from omnirl.runs.picture import Picture, draw, is_available
 
@@ -32,10 +32,5 @@ class Curve(ObserverBase):
         lines, label = scaled(lines_of_run(list(read_rows(log_path(self._run))), "steps"), "steps")
         if lines:
             run = self._run
-            title = curve_title(run.algorithm, run.env_id, run.seed)
-            draw(Picture(title, label, RETURN_LABEL, lines), Path(summary.run_dir) / CURVE_FILE)
-
-
-def curve_title(algorithm: str, env_id: str, seed: int | None) -> str:
-    """``PPO on CartPole-v1, seed 0``."""
-    return f"{algorithm.upper()} on {env_id}, seed {seed}"
+            picture = Picture(title(run.algorithm, run.env_id, run.seed), label, RETURN_LABEL, lines)
+            draw(picture, Path(summary.run_dir) / CURVE_FILE)

@@ -55,6 +55,11 @@ def lines_of_run(rows: Sequence[Mapping[str, str]], axis: Axis) -> list[Line]:
     return lines
 
 
+def title(algorithm: str, env_id: str, seed: int | None = None) -> str:
+    """``PPO on CartPole-v1, seed 0``."""
+    return f"{algorithm.upper()} on {env_id}" + ("" if seed is None else f", seed {seed}")
+
+
 def scaled(lines: Sequence[Line], axis: Axis) -> tuple[list[Line], str]:
     """The lines with x in a unit that reads well, and the axis' label."""
     if axis != "time":

@@ -23,6 +23,7 @@ FORMATS = ("png", "svg", "pdf")
 PALETTE = ("#1f5fb4", "#e08214", "#2a8f5b", "#8a4fa8", "#c43c3c", "#1f97a6", "#8c6239", "#6d7278")
 _GREY, _GRID = "#666666", "#dddddd"
 _MOST_IN_AXES = 6
+"""Names that leave room for the curves; more stand beside them."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def draw(picture: Picture, path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
 
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    crowded = len(picture.lines) > _MOST_IN_AXES
+    figure = Figure(figsize=(10.5 if crowded else 8, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for line in picture.lines:
@@ -62,7 +64,7 @@ def draw(picture: Picture, path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(_GREY)
     axes.tick_params(colors=_GREY)
-    if len(picture.lines) > _MOST_IN_AXES:
+    if crowded:
         figure.legend(frameon=False, loc="outside right upper", fontsize=9)
     else:
         axes.legend(frameon=False, loc="best")

@@ -19,6 +19,7 @@ from omnirl.runs.curves import (
     lines_of_run,
     points,
     scaled,
+    title,
 )
 from omnirl.runs.folder import Run
 from omnirl.runs.log import EVALUATIONS
@@ -174,5 +175,4 @@ def _title(runs: Sequence[Run]) -> str:
     (env,) = envs
     if len(algorithms) > 1:
         return env
-    title = f"{next(iter(algorithms))} on {env}"
-    return f"{title}, seed {runs[0].seed}" if len(runs) == 1 else title
+    return title(runs[0].algorithm, env, runs[0].seed if len(runs) == 1 else None)

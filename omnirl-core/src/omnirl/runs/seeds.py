@@ -151,4 +151,6 @@ def _at(config: Any, path: Sequence[str]) -> Any:
 def _text(value: Any) -> str:
     if value is None:
         return "unset"
+    if isinstance(value, float):
+        return f"{value:.6g}"
     return str(value).lower() if isinstance(value, bool) else str(value)
