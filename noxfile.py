@@ -14,6 +14,7 @@ types          mypy, strict
 imports        import-linter: what may import what
 lowest         core and Gymnasium backend with the oldest releases that they say they work with
 docs           the documentation site, without a warning and without a dead link
+faults         all three, and does every fault five times over (a table in the docs; not a test of each change)
 bench          throughput against Stable-Baselines3, in pairs (not a test: it takes a quiet machine)
 =============  ========================================================================================
 
@@ -240,7 +241,8 @@ def lowest(session: nox.Session) -> None:
     if session.python == SUPPORTED[-1]:
         session.skip(f"the oldest numpy and matplotlib have no wheels for Python {session.python}")
     bounds = lower_bounds()
-    replaced = {bound.partition("==")[0] for bound in bounds} | {"pydantic-core"}
+    # pytest too: its tested version asks for a newer pluggy than we do
+    replaced = {bound.partition("==")[0] for bound in bounds} | {"pydantic-core", "pytest"}
     pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     limits = Path(session.create_tmp()) / "constraints.txt"
     limits.write_text(
@@ -268,6 +270,14 @@ def docs(session: nox.Session) -> None:
     session.run("python", "docs/generate.py")
     session.run("zensical", "build", "--clean", "--strict")
     session.run("python", "docs/check_links.py", "site")
+
+
+@nox.session(python=[HERE])
+def faults(session: nox.Session) -> None:
+    """Every fault of the reliability table, five times over; writes what was measured into the docs."""
+    install(session, "core", "algos", "gymnasium", extras="[plot]")
+    options = session.posargs or ["--repetitions", "5", "--table", "docs/faults-results.md"]
+    session.run("python", "-m", "pytest", "tests/integration/faults", "-q", *options)
 
 
 @nox.session(python=[HERE])
