@@ -79,6 +79,7 @@ def test_k07_a_window_ends_with_its_episode(make_rollout, vector_spec, clock):
 def test_pacing_of_the_zoo_setting():
     """train_freq 256, gradient_steps 128: an update per 2 steps, at most two rollouts of 256 ahead."""
     flow = data_flow(config({"unroll_length": 256}, steps_per_update=2), FlowContext(1, 1))
+    assert not flow.bounded_lag  # replay learns from data of any age: a late rollout is not dropped
     assert (flow.unroll_length, flow.steps_per_update, flow.warmup_steps, flow.max_lead) == (
         256,
         2,

@@ -114,4 +114,5 @@ def data_flow(config: Config, context: FlowContext) -> DataFlow:
         steps_per_update,
         memory.warmup_steps,
         max_lead=math.ceil(2 * samplers * rollout / steps_per_update),
+        bounded_lag=False,
     )
