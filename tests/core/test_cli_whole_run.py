@@ -137,3 +137,16 @@ def test_nothing_heavy_is_imported_by_a_local_run(file):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[]\n"
+
+
+def test_a_run_that_is_refused_leaves_no_folder(file, tmp_path, capsys):
+    """What only shows after its folder was chosen: neither that nor what was made above it stays."""
+    before = sorted(tmp_path.rglob("*"))
+    assert run(["train", file, "--local", "--steps", "3", "runner.max_updates="]) == 2
+    assert "3 steps allow no update" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+    (tmp_path / "mine").mkdir()
+    assert (
+        run(["train", file, "--local", "--steps", "3", "runner.max_updates=", "--run-dir", "mine/x/y"]) == 2
+    )
+    assert sorted(tmp_path.rglob("*")) == [*before, tmp_path / "mine"]

@@ -127,7 +127,7 @@ def test_lock_step_runs_agree_in_every_bit_whatever_the_order_of_events(
         assert content(folder) == content(tmp_path / "a")
 
 
-def test_on_policy_learns_from_the_newest_version_only(tmp_path: Path) -> None:
+def test_k34_on_policy_learns_from_the_newest_version_only(tmp_path: Path) -> None:
     """Updates consume versions 0, 1, 2, ...: the sampler stamps every row, the learner checks the stamps."""
     summary = train(settings(tmp_path / "a", runner__num_samplers=2, runner__max_updates=5))
     assert summary.updates == 5
@@ -140,7 +140,7 @@ def test_on_policy_learns_from_the_newest_version_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("samplers", [1, 3])
 @pytest.mark.parametrize("lead", [1, 2, 4])
-def test_a_lead_bounds_the_lag(
+def test_k34_a_lead_bounds_the_lag(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lead: int, samplers: int
 ) -> None:
     """What overtaken rollouts are too old for is dropped and counted; one sampler is never overtaken."""

@@ -11,7 +11,7 @@ import fcntl
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -32,15 +32,25 @@ State = Literal["free", "unfinished", "finished", "different", "running"]
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder claimed for a run. resume: go on from the checkpoint in it. notice: a line about the choice."""
+    """A folder claimed for a run.
+
+    resume: go on from the checkpoint in it. notice: a line about the choice. made: the folders that were made
+    for it, from the inside out.
+    """
 
     path: Path
     resume: bool
     notice: str
     lock: IO[str]
+    made: tuple[Path, ...] = ()
 
     def release(self) -> None:
-        """Let others have the folder."""
+        """Let others have the folder; leave no empty one behind where the run was refused."""
+        with suppress(OSError):
+            if self.made and [path.name for path in self.path.iterdir()] == [LOCK_FILE]:
+                (self.path / LOCK_FILE).unlink()
+                for folder in self.made:
+                    folder.rmdir()
         self.lock.close()
 
 
@@ -86,8 +96,18 @@ def _lock(folder: Path) -> IO[str] | None:
     except OSError:
         stream.close()
         return None
+    if not _is_file(folder / LOCK_FILE, stream):  # its last holder has just removed it
+        stream.close()
+        return None
     os.set_inheritable(stream.fileno(), False)
     return stream
+
+
+def _is_file(path: Path, stream: IO[str]) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(stream.fileno()))
+    except OSError:
+        return False
 
 
 def _finished(folder: Path) -> bool:
@@ -107,6 +127,7 @@ class Chooser:
         self, wanted: Mapping[str, Any], resume: Resume, read_config: Callable[[Path], Mapping[str, Any]]
     ) -> None:
         self._wanted, self._resume, self._read_config = wanted, resume, read_config
+        self._made: tuple[Path, ...] = ()
 
     def named(self, folder: Path) -> RunFolder:
         """The folder that the user named. Raises ConfigError where it holds another run."""
@@ -120,7 +141,7 @@ class Chooser:
             if self._resume == "must":
                 lock.close()
                 raise NotFoundError(f"{folder}: holds no run to resume")
-            return RunFolder(folder, False, "", lock)
+            return RunFolder(folder, False, "", lock, self._made)
         lock.close()
         reason = {
             "unfinished": "holds an unfinished run, which --resume never does not overwrite",
@@ -143,7 +164,7 @@ class Chooser:
                 return self._going_on(candidate, lock)
             if state == "free" and self._resume != "must":
                 notice = f"{folder} is taken; this run goes to {candidate}" if number > 1 else ""
-                return RunFolder(candidate, False, notice, lock)
+                return RunFolder(candidate, False, notice, lock, self._made)
             lock.close()
         raise AssertionError("the count above has no end")
 
@@ -162,6 +183,7 @@ class Chooser:
         return RunFolder(folder, resume, f"going on with the run in {folder}, {what}", lock)
 
     def _make(self, folder: Path) -> None:
+        self._made = tuple(path for path in (folder, *folder.parents) if not path.exists())
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -18,18 +18,14 @@ from omnirl.runtime.plan import Seeds, WorkerPlan
 
 def decide(config: ResolvedConfig) -> ResolvedConfig:
     """The configuration with every ``auto`` replaced, as it is written into run_config.yaml."""
-    device = config.device
     samplers = check.num_samplers(config)
-    threads = device.threads
-    if threads == "auto":
-        threads = max(1, hardware.cores() - samplers)
-    learner = device.learner
-    if learner == "auto":
-        learner = "cuda" if hardware.has_cuda() else "cpu"
-    changes: dict[str, Any] = {
-        "runner": {"num_samplers": samplers},
-        "device": {"learner": learner, "threads": threads},
-    }
+    changes: dict[str, Any] = {"runner": {}, "device": {}}  # what was set keeps its place in the file
+    if config.runner.num_samplers == "auto":
+        changes["runner"]["num_samplers"] = samplers
+    if config.device.threads == "auto":
+        changes["device"]["threads"] = max(1, hardware.cores() - samplers)
+    if config.device.learner == "auto":
+        changes["device"]["learner"] = "cuda" if hardware.has_cuda() else "cpu"
     return config.replace(changes)
 
 

@@ -1,0 +1,322 @@
+"""Every kind of mistake in a configuration, with the real plugins: told in its line, before anything is started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from omnirl.cli.app import run
+
+PPO, DQN = ("cartpole-ppo",), ("cartpole-dqn",)
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
+    """``refused(*arguments)`` -> the lines that the command told on standard error; it made nothing."""
+
+    def lines(*arguments: str, code: int = 2) -> list[str]:
+        before = sorted(tmp_path.rglob("*"))
+        assert run(list(arguments)) == code
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "Traceback" not in err
+        assert "a bug" not in err
+        assert sorted(path for path in tmp_path.rglob("*") if path.name != "__pycache__") == before
+        return err.splitlines()
+
+    return lines
+
+
+IN_FILES: list[tuple[tuple[str, ...], str]] = [
+    ((*PPO, "modules.learner.gama=0.9"), "modules.learner.gama: unknown key (did you mean 'gamma'?)"),
+    ((*PPO, "runer.max_updates=3"), "runer: unknown section (did you mean 'runner'?)"),
+    ((*PPO, "env.id="), "env.id: must be text, not null"),
+    (("--algo", "ppo", "--updates", "1"), "env.module: missing: which environment backend?"),
+    (
+        ("--env", "CartPole-v1", "--updates", "1"),
+        "agent.module: missing: which algorithm? (installed: dqn, ppo",
+    ),
+    (("--algo", "ppo", "--env", "CartPole-v1"), "runner.max_updates: missing: say when training stops"),
+    ((*PPO, "modules.learner.epochs=many"), "modules.learner.epochs: must be a whole number, not 'many'"),
+    ((*PPO, "modules.learner.lr=fast"), "modules.learner.lr: must be a number or a schedule"),
+    ((*PPO, "modules.learner.lr=-1e-3"), "modules.learner.lr: must be at least 0 throughout, and is -0.001"),
+    ((*PPO, "modules.learner.clip=-0.2"), "modules.learner.clip: must be at least 0 throughout"),
+    ((*PPO, "modules.learner.gamma=1.01"), "modules.learner.gamma: must be at most 1, not 1.01"),
+    ((*PPO, "modules.learner.gamma=.nan"), "modules.learner.gamma: must be a finite number, not .nan"),
+    ((*PPO, "modules.learner.minibatch_size=0"), "modules.learner.minibatch_size: must be at least 1, not 0"),
+    (
+        (*PPO, "runner.num_samplers=1", "modules.learner.minibatch_size=257"),
+        "modules.learner.minibatch_size: 257 is more than the samples of an update, 256 = unroll_length 32 x "
+        "8 environments x 1 samplers",
+    ),
+    (
+        (*DQN, "modules.memory.batch_size=200000"),
+        "modules.memory.batch_size: 200000 is more than the capacity",
+    ),
+    (
+        (*DQN, "modules.memory.warmup_steps=200000"),
+        "modules.memory.warmup_steps: 200000 is more than the cap",
+    ),
+    ((*DQN, "modules.memory.warmup_steps=9"), "modules.memory.warmup_steps: 9 is less than the first batch"),
+    ((*DQN, "modules.memory.n_step=0"), "modules.memory.n_step: must be at least 1, not 0"),
+    (
+        (*DQN, "modules.policy.epsilon=1.5"),
+        "modules.policy.epsilon: must be between 0 and 1 throughout, and re",
+    ),
+    (
+        (*DQN, "modules.policy.epsilon={kind: linear, start: 1, end: -0.1}"),
+        "override modules.policy.epsilon: must be between 0 and 1 throughout, and reaches -0.1",
+    ),
+    ((*DQN, "modules.learner.tau=2"), "modules.learner.tau: must be at most 1, not 2"),
+    ((*DQN, "modules.learner.clip=0.2"), "modules.learner.clip: unknown key ('clip' is a key of ppo) [algo"),
+    ((*PPO, "runner.num_samplers=0"), "runner.num_samplers: must be 'auto' or at least 1, not 0"),
+    ((*PPO, "runner.num_learners=2"), "runner.num_learners: ppo learns in one process, not in 2"),
+    (
+        (*PPO, "agent.module=pppo"),
+        "agent.module: unknown algorithm 'pppo' (did you mean 'ppo'?); installed: dqn",
+    ),
+    ((*PPO, "env.module=gym"), "env.module: unknown environment backend 'gym'"),
+    (
+        (*PPO, "modules.network.kind=cn"),
+        "modules.network.kind: must be 'mlp' or 'cnn', not 'cn' (did you mean",
+    ),
+    (
+        (*PPO, "env.render_mode=human", "runner.num_evaluators=3"),
+        "env.render_mode: human opens one window: set runner.num_evaluators to 1, not 3",
+    ),
+    ((*PPO, "runner.ckpt_dir=/dev/null"), "runner.ckpt_dir: /dev/null is a file, not a folder"),
+    ((*PPO, "device.learner=tpu"), "device.learner: must be 'auto', 'cpu', 'cuda' or 'gpu', not 'tpu'"),
+    ((*PPO, "ray.address=somewhere"), "ray.address: must be local, auto or host:port, not 'somewhere'"),
+    ((*PPO, "runner.save_memory=no"), "runner.save_memory: must be true or false, not 'no'"),
+    ((*PPO, "runner.save_memory=off"), "runner.save_memory: must be true or false, not 'off'"),
+    ((*PPO, "runner.max_updates=1:30"), "runner.max_updates: must be a whole number, not '1:30'"),
+    ((*PPO, "seed=-1"), "seed: must be at least 0, not -1"),
+    ((*PPO, "=3"), "override '=3': expected KEY=VALUE, such as runner.max_updates=100"),
+    ((*PPO, "modules..lr=3"), "override 'modules..lr=3': expected KEY=VALUE"),
+    ((*PPO, "modules.learner.lr=[1"), "override modules.learner.lr: expected ',' or ']'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), IN_FILES, ids=[" ".join(item[0]) for item in IN_FILES])
+def test_a_mistake_that_shows_without_an_environment(
+    arguments: tuple[str, ...], expected: str, refused: Callable[..., list[str]]
+) -> None:
+    (line,) = refused("train", *arguments, "--local")
+    assert expected in line
+    assert refused("train", *arguments, "--dry-run") == [line]
+    if not any(argument.startswith("--") for argument in arguments):
+        assert refused("config", "validate", *arguments) == [line]
+
+
+class Picture(gymnasium.Env[Any, Any]):
+    """Observes a grey picture."""
+
+    observation_space = spaces.Box(0, 255, (36, 36), np.uint8)
+    action_space = spaces.Discrete(2)
+
+
+@pytest.fixture
+def picture() -> Iterator[None]:
+    gymnasium.register("mistakes/Picture-v0", Picture)
+    yield
+    del gymnasium.registry["mistakes/Picture-v0"]
+
+
+IN_ENVIRONMENTS: list[tuple[tuple[str, ...], str]] = [
+    (
+        (*PPO, "env.id=CartPole-v9"),
+        "override env.id: unknown environment 'CartPole-v9' (did you mean 'CartPole-v1'?)",
+    ),
+    (
+        (*PPO, "env.id=nobody/Walks-v0"),
+        "override env.id: unknown environment 'nobody/Walks-v0'; if another package",
+    ),
+    (
+        (*PPO, "env.imports=[no_such_envs]"),
+        "override env.imports: cannot import 'no_such_envs': ModuleNotFoundErr",
+    ),
+    ((*PPO, "env.kwargs={sutton: 1}"), "override env.kwargs.sutton: 'CartPole-v1' takes no such argument"),
+    (
+        (*DQN, "env.id=Pendulum-v1"),
+        "dqn needs discrete actions; Pendulum-v1 has continuous actions of 1 value in [-2, 2] (installed for it: ",
+    ),
+    (
+        (*PPO, "modules.network.kind=cnn"),
+        "override modules.network.kind: cnn takes image observations; CartPole-v1 has vector observations of shape "
+        "[4] (use mlp)",
+    ),
+    (
+        (*DQN, "env.id=mistakes/Picture-v0"),
+        "modules.network.kind: mlp takes vector observations; mistakes/Picture-v0 has image observations of shape "
+        "[1, 36, 36] (use cnn)",
+    ),
+    (
+        (*PPO, "env.id=Blackjack-v1"),
+        "the observation space Tuple(Discrete(32), Discrete(11), Discrete(2)) is not",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"), IN_ENVIRONMENTS, ids=[" ".join(item[0]) for item in IN_ENVIRONMENTS]
+)
+def test_a_mistake_that_the_environment_shows(
+    arguments: tuple[str, ...],
+    expected: str,
+    refused: Callable[..., list[str]],
+    picture: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["config", "validate", *arguments]) == 0  # which opens no environment
+    capsys.readouterr()
+    (line,) = refused("config", "validate", "--deep", *arguments)
+    assert expected in line
+    assert refused("train", *arguments, "--dry-run") == [line]
+    assert refused("train", *arguments, "--local") == [line]
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"), [("LunarLander-v3", "box2d"), ("HalfCheetah-v5", "mujoco"), ("ALE/Pong-v5", "atari")]
+)
+def test_an_environment_of_an_extra_names_its_pip_install(
+    name: str, extra: str, refused: Callable[..., list[str]]
+) -> None:
+    module = {"box2d": "Box2D", "mujoco": "mujoco", "atari": "ale_py"}[extra]
+    try:
+        __import__(module)
+    except ImportError:
+        (line,) = refused("train", *PPO, f"env.id={name}", "--local")
+        assert f'run: pip install "omnirl-gymnasium[{extra}]"' in line
+    else:
+        pytest.skip(f"{extra} is installed")
+
+
+def test_cuda_without_cuda(refused: Callable[..., list[str]]) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    (line,) = refused("train", *PPO, "--device", "cuda", "--local")
+    assert line.startswith("--device device.learner: ")
+    assert "use cpu or auto" in line
+
+
+FILES: list[tuple[bytes, str]] = [
+    (b"runner:\n\tmax_updates: 1\n", "a.yaml:2:1 a tab: YAML is indented with spaces"),
+    (b"seed: 1\n---\nseed: 2\n", "a.yaml:2:1 a second document begins here; a configuration is one document"),
+    (b"seed: 1\nagent: {module: ppo}\nseed: 2\n", "a.yaml:3:1 duplicate key 'seed' (first at line 1)"),
+    (b"runner: {log_name: caf\xe9}\n", "a.yaml:1:23 the byte 0xe9 is not UTF-8 text"),
+    (
+        b"a: &a [1, 1]\nb: &b [*a, *a]\nc: [*b, *b]\n",
+        "a.yaml:1:4 anchors and aliases (&a) are refused: write it out",
+    ),
+    (b"# " + b"x" * 1_000_001, "a.yaml: larger than 1 MB, so this is no configuration"),
+    (b"- seed\n", "a.yaml:1:1 a configuration is a mapping of sections, not a list"),
+    (b"runner: {max_updates: 1\n", "a.yaml:2:1 "),
+]
+
+
+@pytest.mark.parametrize(("content", "expected"), FILES, ids=[item[1][7:40] for item in FILES])
+def test_a_file_that_is_no_configuration(
+    content: bytes, expected: str, refused: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "a.yaml").write_bytes(content)
+    for command in (["config", "validate"], ["train"], ["train", "--dry-run"], ["test"], ["config", "show"]):
+        (line,) = refused(*command, "a.yaml")
+        assert line.startswith(expected)
+
+
+def test_swapped_files(refused: Callable[..., list[str]], tmp_path: Path) -> None:
+    (tmp_path / "train.yaml").write_text(
+        "runner: {max_updates: 1}\nenv: {module: gymnasium, id: CartPole-v1}\n"
+    )
+    (tmp_path / "ppo.yaml").write_text("agent: {module: ppo}\nmodules: {learner: {lr: 1e-3}}\n")
+    for command in ("train", "test"):
+        (line,) = refused(command, "--runner-config", "ppo.yaml", "--agent-config", "train.yaml")
+        assert line.startswith(
+            "the runner file and the agent file are swapped: ppo.yaml (runner) holds agent, modul"
+        )
+
+
+SMALL = (
+    *("runner.num_samplers=1", "runner.num_envs_per_sampler=2", "runner.num_evaluators=0"),
+    *("modules.memory.unroll_length=4", "modules.learner.minibatch_size=8", "modules.learner.epochs=1"),
+)
+
+
+@pytest.fixture
+def trained(capsys: pytest.CaptureFixture[str]) -> str:
+    """A finished run of two updates in the folder ``here``."""
+    assert run(["train", *PPO, *SMALL, "--updates", "2", "--run-dir", "here", "--local", "--quiet"]) == 0
+    capsys.readouterr()
+    return "here"
+
+
+def test_a_folder_of_another_run(trained: str, refused: Callable[..., list[str]]) -> None:
+    arguments = ["train", *PPO, *SMALL, "--run-dir", trained, "--local"]
+    (line,) = refused(*arguments, "--updates", "3")
+    assert line.startswith("here: holds another run (its run_config.yaml differs")
+    (line,) = refused(*arguments, "--updates", "2")
+    assert line.startswith("here: holds this run, finished")
+
+
+def test_a_model_that_is_missing(trained: str, refused: Callable[..., list[str]], tmp_path: Path) -> None:
+    """Named on the command line it is not found (3); named in a file, the file is wrong (2)."""
+    there = "here: no model 'agent_9'; there are: agent_2"
+    assert refused("test", trained, "--model", "agent_9", code=3) == [there]
+    (tmp_path / "test.yaml").write_text(
+        "runner:\n  ckpt_dir: here\n  eval_model: agent_9\n"
+        "env: {module: gymnasium, id: CartPole-v1}\nagent: {module: ppo}\n"
+    )
+    assert refused("test", "test.yaml") == [f"test.yaml:3:3 runner.eval_model: {there}"]
+
+
+def test_a_folder_that_cannot_be_written(
+    refused: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Root may write anywhere, so the answer of the operating system is given.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    (line,) = refused("train", *PPO, "--run-dir", "out", "--local")
+    assert line.startswith("--run-dir runner.ckpt_dir: out cannot be made: no permission to write in ")
+
+
+def test_runs_that_is_a_file(refused: Callable[..., list[str]], tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("")
+    (line,) = refused("train", *PPO, "--local")
+    assert line == "runner.ckpt_dir: runs/cartpole-ppo-seed0: cannot be made: Not a directory"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("train", "cartpole-pop"), "unknown preset 'cartpole-pop' (did you mean 'cartpole-ppo'?)"),
+        (("train", "nosuch.yaml"), "nosuch.yaml: no such file"),
+        (("train", "."), ".: is a folder, not a YAML file"),
+        (("test", "cartpole-ppo"), "runs/cartpole-ppo-seed0: no such run"),
+        (("resume", "nosuch"), "nosuch: no such run"),
+        (("config", "init", "cartpole"), "unknown preset 'cartpole'"),
+        (("algos", "show", "pp"), "unknown algorithm 'pp' (did you mean 'ppo'?)"),
+    ],
+)
+def test_what_the_command_line_names_is_not_there(
+    arguments: tuple[str, ...], expected: str, refused: Callable[..., list[str]]
+) -> None:
+    (line,) = refused(*arguments, code=3)
+    assert line.startswith(expected)
+
+
+def test_all_mistakes_are_told_at_once(refused: Callable[..., list[str]]) -> None:
+    wrong = ("modules.learner.gama=1", "modules.learner.gamma=2", "runner.num_samplers=0", "seed=x")
+    assert len(refused("train", *PPO, *wrong)) == 4
