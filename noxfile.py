@@ -38,7 +38,7 @@ DISTRIBUTIONS = ("omnirl-core", "omnirl-algos", "omnirl-gymnasium")
 PARTS = {  # what each distribution brings, for its coverage
     "core": [
         *("omnirl.api", "omnirl.buffers", "omnirl.cli", "omnirl.config", "omnirl.loops", "omnirl.observers"),
-        *("omnirl.plugins", "omnirl.run", "omnirl.runtime", "omnirl.testing"),
+        *("omnirl.plugins", "omnirl.run", "omnirl.runs", "omnirl.runtime", "omnirl.testing"),
     ],
     "algos": ["omnirl.algorithms", "omnirl.networks"],
     "gymnasium": ["omnirl.envs.gymnasium"],

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from omnirl.cli.app import run as run_command
 from omnirl.runs.folder import find_runs, read_run
 from omnirl.runs.log import evaluation, figure, read_rows, value
 from omnirl.runtime import checkpoint
@@ -99,6 +100,31 @@ def test_a_damaged_configuration_is_named_and_hides_no_other_run(tmp_path: Path,
     assert (runs["a"].algorithm, runs["a"].env_id, runs["a"].seed) == ("?", "?", 0)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "runner: []\nseed: x\nenv: 3\nagent: [ppo]\n",
+        "runner: {max_updates: many, stop_return: [1], log_name: [1]}\n",
+        "{}\n",
+    ],
+)
+def test_a_foreign_configuration_breaks_nothing(
+    tmp_path: Path, make_run: MakeRun, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_run(tmp_path / "a", finished=True, updates=3)
+    (folder / "run_config.yaml").write_text(text)
+    checkpoint.write(folder / checkpoint.CURRENT, {"finished": True, "counters": "none"}, {})
+    assert run_command(["runs", "list", str(tmp_path)]) == 0
+    assert run_command(["runs", "show", str(folder)]) == 0
+    assert run_command(["runs", "show", str(folder), "--json"]) == 0
+    assert run_command(["runs", "plot", str(folder)]) == 3
+    assert (
+        capsys.readouterr().err
+        == f"{folder}: nothing to plot: {read_run(folder).log_path.name} has no row yet\n"
+    )
+    assert (read_run(folder).status, read_run(folder).counters["updates"]) == ("finished", 0)
+
+
 def test_runs_are_found_below_a_folder_the_last_written_first(tmp_path: Path, make_run: MakeRun) -> None:
     for number, name in enumerate(("old", "deep/new", "deep/middle")):
         folder = make_run(tmp_path / name)
@@ -158,8 +184,12 @@ def test_the_log_has_the_name_that_the_configuration_gives(tmp_path: Path, make_
 
 def test_torn_and_foreign_lines_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    path.write_text('updates,loss\n1,0.5\n\0\0\n2\n"3,1\nx,1\n1,9\n4,0.25\n5,0.1')
-    assert [(row["updates"], row["loss"]) for row in read_rows(path)] == [("1", "0.5"), ("4", "0.25")]
+    path.write_text('updates,loss\n1,0.5\n\0\0\n2\n"3,1\nx,1\n1,9\n\n4,0.25\n"5","a,b"\n6,0.1')
+    assert [(row["updates"], row["loss"]) for row in read_rows(path)] == [
+        ("1", "0.5"),
+        ("4", "0.25"),
+        ("5", "a,b"),
+    ]
     assert list(read_rows(tmp_path / "none.csv")) == []
 
 

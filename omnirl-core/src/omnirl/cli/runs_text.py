@@ -72,13 +72,13 @@ def full_data(run: Run) -> dict[str, Any]:
 
 def full_text(run: Run) -> list[str]:
     """The lines of ``runs show``."""
-    counters, runner, wall_time = run.counters, run.section("runner"), _wall_time(run)
+    counters, limits, wall_time = run.counters, run.limits, _wall_time(run)
     seed = "" if run.seed is None else f" seed {run.seed}"
     facts = [["status:", f"{run.status}, last written {age(time.time() - run.modified)} ago"]]
     if run.problem:
         facts.append(["problem:", run.problem])
-    facts.append(["updates:", _of(counters["updates"], runner.get("max_updates"))])
-    facts.append(["env steps:", _of(counters["env_steps"], runner.get("max_steps"))])
+    facts.append(["updates:", _of(counters["updates"], limits.get("max_updates"))])
+    facts.append(["env steps:", _of(counters["env_steps"], limits.get("max_steps"))])
     if wall_time is not None:
         facts.append(["wall time:", clock(wall_time)])
     if run.best is not None:
@@ -93,13 +93,14 @@ def full_text(run: Run) -> list[str]:
 
 def commands(run: Run) -> dict[str, str]:
     """The exact commands that go on from the run."""
+    total = run.limits.get("max_updates")
     return run_commands(
         str(run.path),
         finished=run.status == "finished",
         updates=run.counters["updates"],
-        runner=run.section("runner"),
+        runner=run.limits,
         last_return=run.last_return,
-        total_updates=run.section("runner").get("max_updates"),
+        total_updates=None if total is None else int(total),
     )
 
 
@@ -122,7 +123,7 @@ def size(number: int) -> str:
     return f"{value:.0f} {unit}" if unit == "B" or value >= 99.5 else f"{value:.3g} {unit}"
 
 
-def _of(number: int, target: Any) -> str:
+def _of(number: int, target: float | None) -> str:
     return f"{number:,}" if target is None else f"{number:,} of {target:,}"
 
 

@@ -37,6 +37,15 @@ class Run:
         return section if isinstance(section, Mapping) else {}
 
     @property
+    def limits(self) -> dict[str, int | float]:
+        """The numbers of the configuration's ``runner`` section, such as ``max_updates``."""
+        return {
+            name: value
+            for name, value in self.section("runner").items()
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        }
+
+    @property
     def algorithm(self) -> str:
         """Its name, without the package of a dotted path."""
         return str(self.section("agent").get("module", "?")).rpartition(".")[2]
@@ -67,8 +76,10 @@ class Run:
     @property
     def counters(self) -> dict[str, int]:
         """``updates`` and ``env_steps``: of the log's last row, or of the checkpoint where that is further."""
-        saved = self.manifest.get("counters", {})
-        found = {name: int(saved.get(name, 0)) for name in ("updates", "env_steps")}
+        saved = self.manifest.get("counters")
+        found = {"updates": 0, "env_steps": 0}
+        if isinstance(saved, Mapping):  # a manifest is checked only when its checkpoint is loaded
+            found |= {name: value for name in found if isinstance(value := saved.get(name), int)}
         if self.rows and int(self.rows[-1]["updates"]) > found["updates"]:
             logged = {name: figure(self.rows[-1].get(name)) for name in found}
             found = {name: int(number or 0) for name, number in logged.items()}
@@ -94,8 +105,8 @@ class Run:
     @property
     def last_return(self) -> float | None:
         """The mean return of the last evaluation that has one."""
-        means = (item.get("return_mean") for item in reversed(self.evaluations))
-        return next((float(mean) for mean in means if mean is not None), None)
+        means = (figure(row.get("eval_return_mean")) for row in reversed(self.rows))
+        return next((mean for mean in means if mean is not None), None)
 
     @property
     def best(self) -> tuple[int, float] | None:
