@@ -199,7 +199,9 @@ def test_a_log_by_seconds_still_has_a_row_for_each_evaluation_and_the_last_updat
 
 @pytest.mark.parametrize("changes", [{}, REPLAY], ids=["queue", "replay"])
 def test_a_resumed_run_equals_one_never_interrupted(tmp_path: Path, changes: dict[str, Any]) -> None:
-    options = {"runner__num_samplers": 2, "runner__eval_interval": 4, "env__length": 11, **changes}
+    # Observers see a row a moment after it was written: updates are slow enough for them to be in time.
+    slow = {"modules__learner": {"sleep": 0.03}}
+    options = {"runner__num_samplers": 2, "runner__eval_interval": 4, "env__length": 11, **slow, **changes}
     train(settings(tmp_path / "whole", runner__max_updates=20, **options))
     folder = tmp_path / "parts"
 

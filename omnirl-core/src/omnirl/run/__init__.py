@@ -156,7 +156,7 @@ def evaluate(
     if not folder.is_dir():
         raise NotFoundError(f"{folder}: no such run")
     config = setup.decide(config)
-    path = agent_path(folder, model or config.runner.eval_model)
+    path = agent_path(folder, model) if model else _configured_agent(config, folder)
     env_spec = setup.env_spec_of(config)
     weights, meta = load_agent(path, config.algorithm, env_spec)
     plan, _ = setup.plan_of(config, env_spec)
@@ -165,6 +165,17 @@ def evaluate(
         played = play(plan, weights, int(meta["updates"]), transport)
     metrics, each = summarise(plan, played)
     return Evaluation(path.stem, str(folder), sum(map(len, played)), metrics, each)
+
+
+def _configured_agent(config: ResolvedConfig, folder: Path) -> Path:
+    """The agent that ``runner.eval_model`` names, else the newest. One that is not there is a ConfigError."""
+    try:
+        return agent_path(folder, config.runner.eval_model)
+    except NotFoundError as error:
+        if config.runner.eval_model is None:
+            raise
+        lines = [config.line(("runner", "eval_model"), line) for line in error.lines]
+        raise ConfigError(lines) from error
 
 
 def _for_evaluation(plan: WorkerPlan, episodes: int | None) -> WorkerPlan:
