@@ -169,3 +169,26 @@ def read() -> Any:
         content = staticmethod(content)
 
     return Readers
+
+
+@pytest.fixture
+def refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., list[str]]:
+    """``refused(*arguments)`` -> the lines that the command told on standard error. It made nothing in ``tmp_path``,
+    where it ran."""
+    monkeypatch.chdir(tmp_path)
+
+    def lines(*arguments: str, code: int = 2) -> list[str]:
+        before = sorted(tmp_path.rglob("*"))
+        from omnirl.cli.app import run
+
+        assert run(list(arguments)) == code
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "Traceback" not in err
+        assert "a bug" not in err
+        assert sorted(path for path in tmp_path.rglob("*") if path.name != "__pycache__") == before
+        return err.splitlines()
+
+    return lines
