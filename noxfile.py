@@ -269,7 +269,7 @@ def docs(session: nox.Session) -> None:
     )
     session.run("python", "docs/generate.py")
     session.run("zensical", "build", "--clean", "--strict")
-    session.run("python", "docs/check_links.py", "site")
+    session.run("python", "docs/check_site.py", "site")
 
 
 @nox.session(python=[HERE])
