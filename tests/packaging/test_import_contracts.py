@@ -23,6 +23,7 @@ LINES = {
     "cli/app": "",
     "cli/__init__": "",
     "config/__init__": "",
+    "doctor/__init__": "",
     "loops/__init__": "",
     "observers/__init__": "",
     "observers/plugin": "",

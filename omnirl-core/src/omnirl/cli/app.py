@@ -16,7 +16,7 @@ import typer
 import omnirl.plugins
 from omnirl.api.errors import PluginError
 from omnirl.api.plugin import CommandSpec, load_object
-from omnirl.cli import algos, config, envs, plugins, presets, resume, runs, test, train, version
+from omnirl.cli import algos, config, doctor, envs, plugins, presets, resume, runs, test, train, version
 from omnirl.cli.installation import check_installation
 from omnirl.cli.outcome import exit_code_of, warn
 from omnirl.cli.streams import open_streams
@@ -41,8 +41,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> None:
-    check_installation()
     name = next((argument for argument in arguments if not argument.startswith("-")), None)
+    if name != "doctor":  # which says the same among all else that it finds
+        check_installation()
     commands = [] if name in OWN_COMMANDS else _plugin_commands()
     build_app(commands)(arguments, prog_name="omnirl")
 
@@ -56,6 +57,7 @@ def build_app(plugin_commands: Sequence[CommandSpec] = ()) -> typer.Typer:
     app.command("resume", help=resume.HELP)(resume.resume)
     for group in (runs, algos, envs, presets, plugins, config):
         app.add_typer(group.app, name=group.NAME, help=group.HELP)
+    app.command("doctor", help=doctor.HELP)(doctor.doctor)
     app.command("version", help=version.HELP)(version.version)
     for spec in plugin_commands:
         _add_plugin_command(app, spec)

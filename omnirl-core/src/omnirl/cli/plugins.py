@@ -67,5 +67,38 @@ def show_plugin(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: J
             print(line)
 
 
+@app.command("doctor")
+def examine_plugins(as_json: Json = False) -> None:
+    """Load every part that the plugins promise, and say how to mend what is broken (exit 4)."""
+    import dataclasses
+    import json
+
+    import omnirl.plugins
+    from omnirl.cli.doctor import as_data, print_finding
+    from omnirl.doctor.findings import exit_code
+    from omnirl.doctor.plugins import examine
+
+    examined = examine(omnirl.plugins.load())
+    if as_json:
+        rows = [
+            {
+                **dataclasses.asdict(item.source),
+                "status": item.status,
+                "findings": as_data(item.findings),
+            }
+            for item in examined
+        ]
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        for item in examined:
+            source = item.source
+            print(f"{item.status:<8} {source.plugin} ({source.distribution} {source.version})")
+            for finding in item.findings:
+                print_finding(finding, indent="  ")
+        if not examined:
+            print("none is installed")
+    raise typer.Exit(exit_code(finding for item in examined for finding in item.findings))
+
+
 def _provided(row: PluginRow) -> list[str]:
     return [f"{heading}: {', '.join(names)}" for heading, names in row.provides.items()]

@@ -62,7 +62,7 @@ def load_preset(spec: PresetSpec) -> Tree:
     package, _, file = spec.resource.partition(":")
     try:
         content = resources.files(package).joinpath(file).read_bytes()
-    except (ModuleNotFoundError, OSError) as error:
+    except (ModuleNotFoundError, OSError, TypeError) as error:  # TypeError: a module that is no package
         raise NotFoundError(f"preset {spec.name!r}: its file {spec.resource} is missing ({error})") from error
     return _load_bytes(content, f"preset {spec.name}")
 

@@ -67,6 +67,15 @@ def all_keys(model: Model, prefix: Path = ()) -> Iterator[Path]:
                     yield from all_keys(inner, path)
 
 
+def undescribed(model: Model, prefix: str = "") -> Iterator[str]:
+    """The dotted keys of a model, and of the models in it, that have no description."""
+    for name, item in model.model_fields.items():
+        if not item.description:
+            yield prefix + _key(model, name)
+        for inner in models_in(item.annotation):
+            yield from undescribed(inner, f"{prefix}{_key(model, name)}.")
+
+
 def plain(value: Any) -> Any:
     """A model as the plain data of its file: numbers for constant schedules, lists for tuples."""
     if isinstance(value, Constant):

@@ -25,7 +25,10 @@ from omnirl.plugins.sources import PluginFailure, PluginSource, Provided, one_li
 
 GROUP = "omnirl"
 OWN_COMMANDS = frozenset(
-    ("train", "test", "eval", "resume", "algos", "envs", "presets", "plugins", "config", "runs", "version")
+    (
+        *("train", "test", "eval", "resume", "runs"),
+        *("algos", "envs", "presets", "plugins", "config", "doctor", "version"),
+    )
 )
 """Names of OmniRL's own commands, which no plugin may use."""
 

@@ -10,7 +10,7 @@
 :mod:`omnirl.testing.miniature`         a whole run in one process
 ======================================  ==================================================================
 
-The suites are loaded on first use, and need no pytest until one of them runs.
+The suites are loaded on first use. They are written for pytest but do not import it.
 """
 
 from __future__ import annotations

@@ -37,13 +37,14 @@ from omnirl.api.data import Array, Rollout
 from omnirl.api.environment import EnvBackend
 from omnirl.api.plugin import EnvBackendSpec, load_object
 from omnirl.api.specs import ContinuousAction, EnvSpec
+from omnirl.config.models import undescribed
 from omnirl.loops.aggregate import aggregate
 from omnirl.loops.collection import collect_loop
 from omnirl.loops.evaluation import evaluation_loop
 from omnirl.testing import trees
 from omnirl.testing.backend_bench import BackendBench, ends, observation_of
 from omnirl.testing.fakes import FakePolicy, FakeStreams, check_observation
-from omnirl.testing.suite import loaded_by, raises, skip, undescribed
+from omnirl.testing.suite import loaded_by, raises, skip
 
 
 class BackendSuite(BackendBench):

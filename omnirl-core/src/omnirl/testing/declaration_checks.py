@@ -11,11 +11,12 @@ from omnirl.api.algorithm import DataFlow, FlowContext
 from omnirl.api.errors import CheckpointError
 from omnirl.api.plugin import load_object
 from omnirl.api.specs import EnvSpec
+from omnirl.config.models import undescribed
 from omnirl.testing import trees
 from omnirl.testing.algorithm_bench import AlgorithmBench
 from omnirl.testing.garbage import garbage_files
 from omnirl.testing.spaces import refusals
-from omnirl.testing.suite import loaded_by, raises, undescribed
+from omnirl.testing.suite import loaded_by, raises
 
 _PARTS = ("config", "data_flow", "policy", "memory", "learner", "agent_file")
 
