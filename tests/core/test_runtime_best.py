@@ -106,6 +106,13 @@ def test_the_best_by_mean_return(
     assert best.versions == tuple(version for version, _ in kept)
 
 
+def test_an_equal_return_is_not_better() -> None:
+    """So a run whose every evaluation is perfect writes its best agent once."""
+    best = BestAgents(1)
+    best.add(1, 7.0)
+    assert [best.admits(mean) for mean in (6.5, 7.0, 7.5)] == [False, False, True]
+
+
 def test_a_smaller_number_drops_the_worst_on_restoring() -> None:
     best = BestAgents(1)
     best.load_state_dict([[2, 7.0], [3, 5.0]])
