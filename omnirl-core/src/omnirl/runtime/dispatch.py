@@ -57,10 +57,10 @@ class ObserverThread:
                 continue
             try:
                 call(*args)
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # some libraries end the process where they cannot go on
                 self._failed(observer, error)
 
-    def _failed(self, observer: Observer, error: Exception) -> None:
+    def _failed(self, observer: Observer, error: BaseException) -> None:
         count = self._failures[id(observer)] = self._failures.get(id(observer), 0) + 1
         name = type(observer).__name__
         fate = "; it is off from now on" if count >= _MOST_FAILURES else ""
