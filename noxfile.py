@@ -38,7 +38,7 @@ DISTRIBUTIONS = ("omnirl-core", "omnirl-algos", "omnirl-gymnasium")
 PARTS = {  # what each distribution brings, for its coverage
     "core": [
         *("omnirl.api", "omnirl.buffers", "omnirl.cli", "omnirl.config", "omnirl.loops", "omnirl.observers"),
-        *("omnirl.plugins", "omnirl.run", "omnirl.runs", "omnirl.runtime", "omnirl.testing"),
+        *("omnirl.doctor", "omnirl.plugins", "omnirl.run", "omnirl.runs", "omnirl.runtime", "omnirl.testing"),
     ],
     "algos": ["omnirl.algorithms", "omnirl.networks"],
     "gymnasium": ["omnirl.envs.gymnasium"],
@@ -189,7 +189,7 @@ def integration(session: nox.Session) -> None:
 @nox.session(python=[HERE])
 def packaging(session: nox.Session) -> None:
     """What is in the wheels, and plugins as distributions on disk."""
-    install(session, "core", tools=(*PYTEST, "import-linter"))
+    install(session, "core", tools=(*PYTEST, "import-linter", "hatchling"))
     session.env["OMNIRL_WHEELS"] = str(wheels(session).absolute())
     run_tests(session, "packaging")
 

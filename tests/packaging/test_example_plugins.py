@@ -1,83 +1,29 @@
 """The example plugins as their users have them: installed beside the core alone, found, checked, trained, tested.
 
-The environment holds the core's wheel, the two examples and what the core depends on: no omnirl-algos, no
-omnirl-gymnasium, no torch. Dependencies are linked from the interpreter that runs the tests, which costs nothing.
+There is no omnirl-algos, no omnirl-gymnasium, no torch and no Ray.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import subprocess
-import sys
-import sysconfig
-import venv
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples" / "plugins"
-ABSENT = ("omnirl", "__editable__", "_editable", "torch", "gymnasium", "ray", "acme")
+EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def link_dependencies(folder: Path) -> None:
-    """Links to all that the tests' own interpreter has installed, but ours and what the core must do without."""
-    folder.mkdir()
-    for site in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        for item in Path(site).iterdir():
-            if not item.name.startswith(ABSENT) and item.suffix != ".pth":
-                (folder / item.name).symlink_to(item)
-
-
 @pytest.fixture(scope="module")
-def core_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built = os.environ.get("OMNIRL_WHEELS")
-    folder = Path(built) if built else tmp_path_factory.mktemp("wheels")
-    if not built:
-        command = ["wheel", "-q", "--no-deps", *isolation(), "-w", str(folder), str(ROOT / "omnirl-core")]
-        subprocess.run([sys.executable, "-m", "pip", *command], check=True)
-    return next(folder.glob("omnirl_core-*.whl"))
-
-
-def isolation() -> list[str]:
-    """pip need not fetch hatchling where it is installed."""
-    return [] if importlib.util.find_spec("hatchling") is None else ["--no-build-isolation"]
-
-
-@pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory, core_wheel: Path) -> Run:
-    """``clean("omnirl", "algos", "list")`` runs a program of a fresh virtual environment in a folder of its own."""
-    folder = tmp_path_factory.mktemp("clean")
-    venv.create(folder / "venv", symlinks=True)
-    programs = folder / "venv" / "bin"
-    link_dependencies(folder / "dependencies")
-    (site,) = (folder / "venv" / "lib").glob("python*/site-packages")
-    (site / "dependencies.pth").write_text(str(folder / "dependencies"), encoding="utf-8")
-    work = folder / "work"
-    work.mkdir()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OMNIRL_", "PYTHON"))}
-    env = {**kept, "PATH": f"{programs}{os.pathsep}{kept.get('PATH', '')}", "OMP_NUM_THREADS": "1"}
-
-    def run(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [str(programs / command[0]), *command[1:]],
-            cwd=work,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == 0 or not check, done.stdout + done.stderr
-        return done
-
-    install = ["-m", "pip", "--python", str(programs / "python"), "install", "-q", "--no-deps", *isolation()]
-    sources = [str(core_wheel), *(str(EXAMPLES / name) for name in ("acme-gridworld", "acme-reinforce"))]
-    subprocess.run([sys.executable, *install, *sources], check=True, env=env, timeout=180)
+def clean(make_environment: Callable[[], Any], isolation: list[str]) -> Run:
+    """``clean("omnirl", "algos", "list")`` runs a program of an environment with the core and both examples."""
+    environment = make_environment()
+    sources = [str(EXAMPLES / name) for name in ("acme-gridworld", "acme-reinforce")]
+    environment.pip("install", "--no-deps", *isolation, *sources)
+    run: Run = environment.run
     return run
 
 
@@ -94,6 +40,17 @@ def test_the_command_works_without_our_algorithms(clean: Run) -> None:
     missing = clean("omnirl", "algos", "show", "ppo", check=False)
     assert missing.returncode == 3
     assert "pip install omnirl-algos" in missing.stderr
+
+
+def test_the_doctors_find_nothing_wrong(clean: Run) -> None:
+    examined = {
+        row["plugin"]: row for row in json.loads(clean("omnirl", "plugins", "doctor", "--json").stdout)
+    }
+    assert set(examined) == {"acme-gridworld", "acme-reinforce", "core"}
+    assert all(row["status"] == "ok" and row["findings"] == [] for row in examined.values())
+    done = clean("omnirl", "doctor", "--json", check=False)
+    bad = [item["subject"] for item in json.loads(done.stdout)["checks"] if item["status"] == "problem"]
+    assert (done.returncode, bad) == (6, ["ray"])  # which is kept away here: only --local works
 
 
 def test_every_key_is_shown(clean: Run) -> None:
