@@ -114,19 +114,19 @@ def absent(session: nox.Session, *modules: str) -> None:
     session.run("python", "-c", look, silent=True)
 
 
-def run_tests(session: nox.Session, folder: str, *measured: str, parallel: bool = True) -> None:
+def run_tests(session: nox.Session, folder: str, *measured: str) -> None:
     """Run ``tests/<folder>``: side by side where tests share nothing, then one by one those that start Ray or
     measure time. On this Python the coverage of ``measured`` parts of the installed package is shown."""
     show = session.python == HERE and bool(measured) and not session.posargs
     data = Path(".nox", f".coverage-{folder}").absolute()
-    env = {"COVERAGE_FILE": str(data), **(ONE_THREAD if parallel else {})}
+    env = {"COVERAGE_FILE": str(data), **ONE_THREAD}
     cover: list[str] = []
     if show:
         data.unlink(missing_ok=True)
         cover = [*(f"--cov={part}" for part in measured), "--cov-report=", "--cov-append"]
     pytest = ("python", "-m", "pytest", f"tests/{folder}", "-q", "--durations=5", "--durations-min=2", *cover)
     alone = "ray or serial"
-    passes = [("-n", "2", "-m", f"not ({alone})"), ("-m", alone)] if parallel else [()]
+    passes = [("-n", "2", "-m", f"not ({alone})"), ("-m", alone)]
     if session.posargs:
         passes = [tuple(session.posargs)]
     for number, options in enumerate(passes):
@@ -183,7 +183,7 @@ def gymnasium(session: nox.Session) -> None:
 def integration(session: nox.Session) -> None:
     """All three together: training, resuming and the command line."""
     install(session, "core", "algos", "gymnasium", extras="[plot]")
-    run_tests(session, "integration", *PARTS["core"], *PARTS["algos"], *PARTS["gymnasium"], parallel=False)
+    run_tests(session, "integration", *PARTS["core"], *PARTS["algos"], *PARTS["gymnasium"])
 
 
 @nox.session(python=[HERE])
