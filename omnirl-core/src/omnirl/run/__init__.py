@@ -119,8 +119,8 @@ def train(
 def _run(prepared: PreparedRun, watchers: ObserverThread, local: bool) -> RunSummary:
     config, plan = prepared.config, prepared.plan
     # The handlers come after ray.init, which sets its own.
-    with _transport(config, plan, local, learner=True) as transport, stop_requests() as stop:
-        prepared.write_config()
+    transport_of_run = _transport(config, plan, local, learner=True)
+    with transport_of_run as transport, stop_requests() as stop, prepared.written_config():
         aggregation = plan.env_backend.aggregate_evaluations or aggregate
         summary = TrainLoop(
             plan,

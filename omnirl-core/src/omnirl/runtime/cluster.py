@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,7 +47,7 @@ def connected(
 ) -> Iterator[str]:
     """Be connected for the length of the block; yields a description. Raises ClusterError (exit 6)."""
     own = address == "local"
-    settings = _SETTINGS if own else {**_SETTINGS, **_joining()}
+    settings = {**_SETTINGS, **(_starting() if own else _joining())}
     for name, value in settings.items():
         os.environ.setdefault(name, value)
     target = address if own else _reachable(address)
@@ -73,6 +74,21 @@ def connected(
         yield "a Ray cluster of our own" if own else f"the Ray cluster at {target}"
     finally:
         ray.shutdown()
+
+
+def _starting() -> dict[str, str]:
+    """Settings for a cluster of our own. Ray keeps its token in the home folder; where that cannot be written, as
+    in many containers, the token is handed to the workers through their environment."""
+    if any(name in os.environ for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")):
+        return {}
+    try:
+        folder = Path.home() / ".ray"
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK | os.X_OK) or os.access(folder / "auth_token", os.R_OK):
+            return {}
+    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
+        pass
+    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def _joining() -> dict[str, str]:

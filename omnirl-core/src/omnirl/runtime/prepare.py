@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,19 +63,43 @@ class PreparedRun:
             notices=tuple(notices),
         )
 
-    def write_config(self) -> None:
-        """run_config.yaml: everything resolved, and the versions; training it again repeats the run."""
-        data = {**self.config.plain(), "versions": versions()}
+    @contextmanager
+    def written_config(self) -> Iterator[None]:
+        """run_config.yaml: everything resolved, and the versions; training it again repeats the run.
+
+        A resumed run that fails before it has saved anything gets its old one back: the checkpoint that is
+        still there belongs to that.
+        """
         path = Path(self.settings.saves.run_dir) / CONFIG_FILE
-        unfinished = path.with_name(f"{path.name}.tmp")
-        unfinished.write_text(files.dump(data), encoding="utf-8")
-        os.replace(unfinished, path)
+        old = path.read_bytes() if self.resumed is not None and path.is_file() else None
+        saved = _identity(path.with_name(checkpoint.CURRENT))
+        _replace(path, files.dump({**self.config.plain(), "versions": versions()}).encode())
+        try:
+            yield
+        except BaseException:
+            if old is not None and _identity(path.with_name(checkpoint.CURRENT)) == saved:
+                _replace(path, old)
+            raise
 
     def failed(self, error: BaseException) -> RunSummary:
         """The summary of a run that ended with an error."""
         return RunSummary(
             "failed", self.settings.saves.run_dir, 0, 0, 0, 0.0, 0.0, 0.0, {}, False, str(error)
         )
+
+
+def _replace(path: Path, content: bytes) -> None:
+    unfinished = path.with_name(f"{path.name}.tmp")
+    unfinished.write_bytes(content)
+    os.replace(unfinished, path)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
@@ -117,4 +143,10 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
         stop_return=runner.stop_return,
     )
     notices = ([folder.notice] if folder.notice else []) + list(resumed.notices if resumed else ())
+    made = resumed.manifest["counters"]["updates"] if resumed else 0
+    if made >= target.updates:
+        notices.append(
+            f"nothing is left to train: {made} updates were made and the target is {target.updates}; raise "
+            "runner.max_updates or runner.max_steps"
+        )
     return PreparedRun(config, plan, target, settings, resumed, tuple(notices))
