@@ -8,7 +8,7 @@ core           the core alone: no torch, no gymnasium            (on every Pytho
 algos          core and algorithms: no gymnasium
 gymnasium      core and the Gymnasium backend: no torch          (on every Python that the machine has)
 integration    all three
-packaging      the core, and looks at the built wheels and at the import contracts
+packaging      all three, and looks at the built wheels, the import contracts and clean environments
 lint           ruff
 types          mypy, strict
 imports        import-linter: what may import what
@@ -188,8 +188,9 @@ def integration(session: nox.Session) -> None:
 
 @nox.session(python=[HERE])
 def packaging(session: nox.Session) -> None:
-    """What is in the wheels, and plugins as distributions on disk."""
-    install(session, "core", tools=(*PYTEST, "import-linter", "hatchling"))
+    """What is in the wheels, plugins as distributions on disk, and a newcomer's path in a clean environment."""
+    tools = (*PYTEST, "import-linter", "hatchling")
+    install(session, "core", "algos", "gymnasium", extras="[plot]", tools=tools)
     session.env["OMNIRL_WHEELS"] = str(wheels(session).absolute())
     run_tests(session, "packaging")
 

@@ -1,4 +1,4 @@
-"""Clean virtual environments with the core's wheel, as its users have them."""
+"""Clean virtual environments with our wheels, as their users have them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Ours come as wheels only, and the core must do without the others.
-ABSENT = ("omnirl", "__editable__", "_editable", "torch", "gymnasium", "ray", "acme")
+NEVER_LINKED = ("omnirl", "__editable__", "_editable", "acme")  # ours come as wheels only
+NOT_FOR_THE_CORE = ("torch", "gymnasium", "ray")
 
 
 class Environment:
-    """A virtual environment of nothing but the core's wheel and what the core depends on.
+    """A virtual environment of nothing but ``wheels`` and what they depend on.
 
-    Dependencies are links to what the interpreter of the tests has installed, which costs nothing.
+    Dependencies are links to what the interpreter of the tests has installed, which costs nothing; names that begin
+    with one of ``absent`` are left out.
     """
 
-    def __init__(self, folder: Path, core_wheel: Path) -> None:
+    def __init__(self, folder: Path, wheels: Sequence[Path], absent: tuple[str, ...]) -> None:
         venv.create(folder / "venv", symlinks=True)
         self.programs = folder / "venv" / "bin"
         (self.site,) = (folder / "venv" / "lib").glob("python*/site-packages")
@@ -34,7 +35,7 @@ class Environment:
         links.mkdir()
         for source in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
             for item in Path(source).iterdir():
-                if not item.name.startswith(ABSENT) and item.suffix != ".pth":
+                if not item.name.startswith(NEVER_LINKED + absent) and item.suffix != ".pth":
                     (links / item.name).symlink_to(item)
         (self.site / "dependencies.pth").write_text(str(links), encoding="utf-8")
         kept = {
@@ -42,7 +43,7 @@ class Environment:
         }
         path = f"{self.programs}{os.pathsep}{kept.get('PATH', '')}"
         self.variables = {**kept, "PATH": path, "OMP_NUM_THREADS": "1"}
-        self.pip("install", "--no-deps", str(core_wheel))
+        self.pip("install", "--no-deps", *map(str, wheels))
 
     def pip(self, command: str, *arguments: str) -> None:
         """Run pip on the environment."""
@@ -71,17 +72,26 @@ def isolation() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def core_wheel(tmp_path_factory: pytest.TempPathFactory, isolation: list[str]) -> Path:
-    """One of the wheels in ``OMNIRL_WHEELS``, or built here."""
+def wheels(tmp_path_factory: pytest.TempPathFactory, isolation: list[str]) -> Path:
+    """The folder of our wheels: that in ``OMNIRL_WHEELS``, or one of wheels built here."""
     built = os.environ.get("OMNIRL_WHEELS")
-    folder = Path(built) if built else tmp_path_factory.mktemp("wheels")
-    if not built:
-        command = ["wheel", "-q", "--no-deps", *isolation, "-w", str(folder), str(ROOT / "omnirl-core")]
-        subprocess.run([sys.executable, "-m", "pip", *command], check=True)
-    return next(folder.glob("omnirl_core-*.whl"))
+    if built:
+        return Path(built)
+    folder = tmp_path_factory.mktemp("wheels")
+    sources = [str(ROOT / name) for name in ("omnirl-core", "omnirl-algos", "omnirl-gymnasium")]
+    command = ["wheel", "-q", "--no-deps", *isolation, "-w", str(folder), *sources]
+    subprocess.run([sys.executable, "-m", "pip", *command], check=True)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def make_environment(tmp_path_factory: pytest.TempPathFactory, core_wheel: Path) -> Callable[[], Environment]:
-    """A function that makes a fresh :class:`Environment`."""
-    return lambda: Environment(tmp_path_factory.mktemp("environment"), core_wheel)
+def make_environment(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Callable[..., Environment]:
+    """``make_environment()`` has the core and no torch, Gymnasium or Ray; with ``everything=True`` all three wheels and
+    whatever the tests' own interpreter has."""
+
+    def make(everything: bool = False) -> Environment:
+        chosen = sorted(wheels.glob("omnirl_*.whl" if everything else "omnirl_core-*.whl"))
+        absent = () if everything else NOT_FOR_THE_CORE
+        return Environment(tmp_path_factory.mktemp("environment"), chosen, absent)
+
+    return make
