@@ -51,3 +51,19 @@ def test_a_moved_run_goes_on_where_it_is(here, capsys):
     assert run(["resume", "there", "--local", "runner.max_updates=8", "--quiet"]) == 0
     assert not here.exists()
     assert [int(row["updates"]) for row in read_rows(here.with_name("there") / "log.csv")][-1] == 8
+
+
+def test_a_run_goes_on_with_more_samplers_and_with_fewer(here):
+    """8 steps x 2 environments per sampler: 16 steps an update, then 48, then 16 again."""
+    resume = ["resume", "here", "--local", "--quiet"]
+    assert run([*resume, "runner.num_samplers=3", "runner.max_updates=8"]) == 0
+    assert run([*resume, "runner.num_samplers=1", "runner.max_updates=9"]) == 0
+    steps = [int(row["env_steps"]) for row in read_rows(here / "log.csv")]
+    assert steps == [16, 32, 48, 64, 80, 96, 96 + 48, 96 + 96, 96 + 96 + 16]
+
+
+def test_a_sampler_of_another_width_is_refused_in_a_line(here, capsys):
+    assert run(["resume", "here", "--local", "runner.num_envs_per_sampler=5", "runner.max_updates=9"]) == 5
+    err = capsys.readouterr().err
+    assert "the checkpoint's sampler has 2 environments, this one 5" in err
+    assert err.count("\n") == 1

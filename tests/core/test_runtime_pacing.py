@@ -179,3 +179,23 @@ def test_any_order_of_events_finishes_within_the_bounds(
         if p.stored >= p.base:
             assert abs(p.stored - p.base - p.updates * spu) <= (1 + lead) * spu + rollout
     assert p.updates == 20
+
+
+@pytest.mark.parametrize(
+    ("now", "base", "allowed"),
+    [
+        (16, 0, 0),  # as before: six updates of 16, and half of the seventh waits
+        (48, 104 - 8 - 6 * 48, 0),  # three times as many samplers: 40 more steps make the seventh
+        (4, 104 - 4 - 6 * 4, 1),  # what waits is more than an update needs: one, not two
+    ],
+)
+def test_resume_with_another_number_of_steps_per_update(now: int, base: int, allowed: int) -> None:
+    before = pacing(DataFlow(unroll_length=8, steps_per_update=16), rollout=8, updates=100)
+    before.updates = 6
+    before.collected = before.requested = before.stored = 104
+    after = pacing(DataFlow(unroll_length=8, steps_per_update=now), rollout=8, updates=100)
+    after.load_state_dict(before.state_dict(), memory_restored=True)
+    assert (after.base, after.updates_allowed()) == (base, allowed)
+    if not allowed:
+        after.request()
+        assert after.arrived(version=6) == 6

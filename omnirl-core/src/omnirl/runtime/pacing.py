@@ -125,15 +125,25 @@ class Pacing:
     def state_dict(self) -> dict[str, int]:
         """The counters, for a checkpoint taken with nothing in flight."""
         state = asdict(self)
-        return {name: state[name] for name in _COUNTERS}
+        counters = {name: state[name] for name in _COUNTERS}
+        return {**counters, "steps_per_update": self.flow.steps_per_update}
 
     def load_state_dict(self, state: dict[str, int], *, memory_restored: bool) -> None:
-        """Restore. Without the memory's content the warm-up is collected anew."""
+        """Restore. Without the memory's content the warm-up is collected anew.
+
+        Where an update takes another number of steps than before (more samplers, longer rollouts), the steps that
+        no update has used yet become part of the next one.
+        """
         for name in _COUNTERS:
             setattr(self, name, int(state[name]))
         self.requested = self.stored
+        now = self.flow.steps_per_update
+        before = int(state.get("steps_per_update", now))
         if not memory_restored:
-            self.base = self.stored + self.flow.warmup_steps - self.updates * self.flow.steps_per_update
+            self.base = self.stored + self.flow.warmup_steps - self.updates * now
+        elif before != now:
+            unused = self.stored - self.base - self.updates * before
+            self.base = self.stored - min(unused, now) - self.updates * now
 
 
 _COUNTERS = ("collected", "requested", "stored", "updates", "base", "requests", "dropped")

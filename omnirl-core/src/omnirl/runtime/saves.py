@@ -14,7 +14,7 @@ from omnirl.runtime.checkpoint import Loaded
 from omnirl.runtime.dispatch import ObserverThread
 from omnirl.runtime.run_state import RunState
 from omnirl.runtime.saving import SaveOutcome, Snapshot
-from omnirl.runtime.supervision import Crew, Failure, Slot
+from omnirl.runtime.supervision import Crew, Failure, Slot, start_error
 from omnirl.runtime.transport import Ref, WorkerDiedError, WorkerRaisedError
 
 _MOST_FAILED = 3
@@ -137,10 +137,17 @@ class Saves:
             if state is None:
                 continue
             (ref,) = self._crew.transport.call(slot.worker, "restore", state)
-            if not self._crew.transport.get(ref):
+            if not self._answer(slot, ref):
                 self._state.exact = False
                 text = f"{slot.name}: its environment did not repeat exactly; new episodes were begun"
                 self._observers.send("event", text)
+
+    def _answer(self, slot: Slot, ref: Ref) -> Any:
+        """A sampler's answer; a checkpoint that does not fit it is the user's to mend."""
+        try:
+            return self._crew.transport.get(ref)
+        except (WorkerDiedError, WorkerRaisedError) as failure:
+            raise start_error(slot.name, failure) from failure
 
     def _sampler_states(self) -> dict[str, Any]:
         states: dict[str, Any] = {}
