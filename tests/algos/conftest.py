@@ -21,14 +21,11 @@ from omnirl.api import (
     EnvSpec,
     FlowContext,
     LearnerContext,
-    MemoryContext,
-    PolicyContext,
     Rollout,
 )
 from omnirl.api.plugin import AlgorithmSpec, load_object
-from omnirl.loops.collection import collect_loop
 from omnirl.testing.environments import PropConfig, build_env, get_env_spec
-from omnirl.testing.fakes import FakeStreams
+from omnirl.testing.miniature import Miniature
 
 GOLDENS: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent / "goldens.json").read_text(encoding="utf-8")
@@ -138,48 +135,6 @@ def acted_rollout(make_rollout: Callable[..., Rollout]) -> Callable[..., Rollout
     return make
 
 
-class Miniature:
-    """A run in one process: a sampler, a memory and a learner, paced as the runtime paces them."""
-
-    def __init__(
-        self, algorithm: AlgorithmSpec, modules: Mapping[str, Any], env_id: str, num_envs: int, steps: int
-    ) -> None:
-        env_config = PropConfig(id=env_id)
-        config = load_object(algorithm.config).model_validate(modules)
-        self.spec = get_env_spec(env_config)
-        self.flow = load_object(algorithm.data_flow)(config, FlowContext(num_envs, 1))
-        self.updates = (steps - self.flow.warmup_steps) // self.flow.steps_per_update
-        context = LearnerContext(rank=0, world_size=1, rendezvous=None, device="cpu", threads=1, seed=1)
-        self.learner = load_object(algorithm.learner)(config, self.spec, context)
-        self.memory = load_object(algorithm.memory)(
-            config, self.spec, MemoryContext(0, 1, self.learner.reduce)
-        )
-        self.policy = load_object(algorithm.policy)(
-            config, self.spec, PolicyContext("sampler", 0, 1, num_envs)
-        )
-        environment = build_env(env_config, EnvContext("sampler", 0, num_envs))
-        streams = FakeStreams(seed=1, target_steps=steps)
-        self.collector = collect_loop(environment, self.policy, self.flow.unroll_length, streams)
-        self.metrics: list[Mapping[str, float]] = []
-
-    def run(self) -> Miniature:
-        """To the end, the policy in lock-step with the learner."""
-        collected, flow = 0, self.flow
-        for update in range(self.updates):
-            self.policy.set_weights(self.learner.get_weights())
-            while collected < flow.warmup_steps + (update + 1) * flow.steps_per_update:
-                rollout = self.collector.collect(update, collected)
-                self.learner.observe(rollout)
-                self.memory.add(rollout, update)
-                collected += rollout.steps
-            clock = Clock(update, collected, update / self.updates, update)
-            self.learner.learn(self.memory.next_batch(clock), clock)
-            if update % 50 == 0:
-                self.metrics.append(self.learner.metrics())
-        self.policy.set_weights(self.learner.get_weights())
-        return self
-
-
 @pytest.fixture
 def miniature(specs: dict[str, AlgorithmSpec]) -> Callable[..., Miniature]:
     """``miniature(algorithm, modules, env_id, num_envs=8, steps=...)`` -> a finished :class:`Miniature`."""
@@ -187,6 +142,11 @@ def miniature(specs: dict[str, AlgorithmSpec]) -> Callable[..., Miniature]:
     def run(
         algorithm: str, modules: Mapping[str, Any], env_id: str, *, steps: int, num_envs: int = 8
     ) -> Miniature:
-        return Miniature(specs[algorithm], modules, env_id, num_envs, steps).run()
+        spec, env = specs[algorithm], PropConfig(id=env_id)
+        config = load_object(spec.config).model_validate(modules)
+        flow = load_object(spec.data_flow)(config, FlowContext(num_envs, 1))
+        updates = (steps - flow.warmup_steps) // flow.steps_per_update
+        environment = build_env(env, EnvContext("sampler", 0, num_envs))
+        return Miniature(spec, modules, get_env_spec(env), environment, total_updates=updates).run(updates)
 
     return run

@@ -53,9 +53,10 @@ class Miniature:
         self._frozen = frozen
 
     def run(self, updates: int) -> Miniature:
-        """Make ``updates`` more, each with the rollouts that it is paced to."""
+        """Make ``updates`` more, each with the rollouts that it is paced to; the policy has the newest weights then."""
         for _ in range(updates):
             self.update()
+        self.policy.set_weights(self.weights())
         return self
 
     def update(self) -> None:
@@ -69,7 +70,7 @@ class Miniature:
             self.learner.observe(rollout)
             self.memory.add(rollout, self.updates)
             self.collected += rollout.steps
-        clock = Clock(self.updates, self.collected, self.updates / self._total, 17 + self.updates)
+        clock = Clock(self.updates, self.collected, self.updates / self._total, self.updates)
         feedback = self.learner.learn(self.memory.next_batch(clock), clock)
         if feedback is not None:
             self.memory.feedback(feedback)
