@@ -5,7 +5,7 @@ Letters: N observations; B environments; ``*obs``, ``*act`` the spec's shapes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,8 +80,15 @@ class AlgorithmBench:
 
     def observations(self, env_spec: EnvSpec) -> Any:
         """Random observations [B, *obs]."""
+        return next(self.many_observations(env_spec, 1))
+
+    def many_observations(self, env_spec: EnvSpec, batches: int) -> Iterator[Any]:
+        """``batches`` of them."""
         environment = NoiseEnvironment(env_spec, self.num_envs)
-        return environment.step(np.zeros(self.num_envs)).obs
+        for i in range(self.num_envs):
+            environment.reset(i, i)
+        for _ in range(batches):
+            yield environment.step(np.zeros(self.num_envs)).obs
 
     def context(self, seed: int = 0) -> ActContext:
         """The moment of an action."""
