@@ -208,6 +208,8 @@ def types(session: nox.Session) -> None:
     """Mypy, strict, over the three source trees and this file."""
     install(session, "core", "algos", "gymnasium", extras="[plot]", tools=("mypy", "types-PyYAML", "nox"))
     session.run("mypy", *(f"{name}/src" for name in DISTRIBUTIONS), "noxfile.py")
+    examples = sorted(Path("examples", "plugins").glob("*/src"))
+    session.run("mypy", *map(str, examples), env={"MYPYPATH": os.pathsep.join(map(str, examples))})
 
 
 @nox.session(python=[HERE])

@@ -81,10 +81,10 @@ class Collector(Protocol):
         """Restore. False where the environments did not repeat exactly and new episodes were begun."""
 
 
-CollectionLoop = Callable[[Environment, Policy, int, Streams], Collector]
-"""``(environment, policy, unroll_length T, streams) -> Collector``"""
-EvaluationLoop = Callable[[Environment, Policy, int, Streams], Sequence[Episode]]
-"""``(environment, policy, num_episodes, streams) -> episodes``"""
+CollectionLoop = Callable[[Any, Policy, int, Streams], Collector]
+"""``(environment, policy, unroll_length T, streams) -> Collector``; the environment is what ``build_env`` returned."""
+EvaluationLoop = Callable[[Any, Policy, int, Streams], Sequence[Episode]]
+"""``(environment, policy, num_episodes, streams) -> episodes``; the same."""
 
 
 @dataclass(frozen=True)

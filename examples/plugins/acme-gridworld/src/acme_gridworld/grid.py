@@ -35,7 +35,8 @@ class GridEnvironment:
         cell = int(np.random.default_rng(seed).integers(self._config.size**2 - 1))
         self.position[index] = divmod(cell, self._config.size)
         self.taken[index] = 0
-        return self.observations()[index]
+        first: Array = self.observations()[index]
+        return first
 
     def step(self, action: Array) -> Step:
         """Move every walker by its ``action`` [B]."""
@@ -50,11 +51,13 @@ class GridEnvironment:
 
     def observations(self) -> Array:
         """What all walkers observe now, a new array [B, C]."""
-        return self._one_hot[self.position[:, 0] * self._config.size + self.position[:, 1]]
+        rows: Array = self._one_hot[self.position[:, 0] * self._config.size + self.position[:, 1]]
+        return rows
 
     def distance(self) -> Array:
         """Steps from each walker to its goal, [B]."""
-        return (self._config.size - 1 - self.position).sum(axis=1)
+        steps: Array = (self._config.size - 1 - self.position).sum(axis=1)
+        return steps
 
     def close(self) -> None:
         """Nothing is held."""

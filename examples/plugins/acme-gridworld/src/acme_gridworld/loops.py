@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from acme_gridworld.grid import GridEnvironment
-from omnirl.api import ActContext, Episode, Policy, Rollout, Streams
+from omnirl.api import ActContext, Array, Episode, Policy, Rollout, Streams
 
 METRICS = ("return_mean", "length_mean", "solved", "detour", "episodes")
 
@@ -67,10 +67,10 @@ class GridCollector:
             env_steps=env_steps,
         )
 
-    def _reset(self, walkers: Sequence[int]) -> None:
-        for i in walkers:
+    def _reset(self, walkers: Array) -> None:
+        for i in walkers.tolist():
             self._episodes[i] += 1
-            self._grid.reset(int(i), self._streams.episode_seed(int(i), int(self._episodes[i])))
+            self._grid.reset(i, self._streams.episode_seed(i, int(self._episodes[i])))
 
     def state_dict(self) -> dict[str, Any]:
         """Where every walker is: numpy arrays and numbers, copied."""

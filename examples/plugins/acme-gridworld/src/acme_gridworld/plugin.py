@@ -15,6 +15,6 @@ GRIDWORLD = EnvBackendSpec(
 
 
 @hookimpl
-def omnirl_env_backends():
+def omnirl_env_backends() -> list[EnvBackendSpec]:
     """The one backend of this distribution."""
     return [GRIDWORLD]

@@ -17,8 +17,9 @@ class AgentFile:
 
     def save(self, path: str, weights: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
         """Write the file beside its place and put it there whole."""
+        content: dict[str, Any] = {**weights, "__meta__": np.array(json.dumps(dict(meta)))}
         with open(f"{path}.tmp", "wb") as stream:
-            np.savez(stream, **{"__meta__": np.array(json.dumps(dict(meta))), **weights})
+            np.savez(stream, **content)
         os.replace(f"{path}.tmp", path)
 
     def load(self, path: str) -> tuple[dict[str, Array], dict[str, Any]]:

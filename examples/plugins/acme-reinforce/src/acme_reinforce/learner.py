@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from acme_reinforce.config import ReinforceConfig
-from acme_reinforce.policy import features
-from omnirl.api import Array, CheckpointError, Clock, EnvSpec, LearnerContext, Rollout
+from acme_reinforce.policy import features, weight_shape
+from omnirl.api import Array, CheckpointError, Clock, EnvSpec, LearnerContext, Obs, Rollout
 
 
 class Learner:
@@ -20,10 +20,10 @@ class Learner:
 
     def __init__(self, config: ReinforceConfig, spec: EnvSpec, context: LearnerContext) -> None:
         self.config = config.learner
-        size = spec.observation.shape[0] + 1
-        shapes = {"policy": (size, spec.action.n), "baseline": (size,)}
+        shapes: dict[str, tuple[int, ...]] = {"policy": weight_shape(spec)}
+        shapes["baseline"] = shapes["policy"][:1]
         # Parameters and Adam's two moments (Kingma and Ba 2015) of each.
-        self._state = {
+        self._state: dict[str, Array] = {
             f"{name}/{part}": np.zeros(shape, np.float32)
             for name, shape in shapes.items()
             for part in ("value", "first", "second")
@@ -34,16 +34,17 @@ class Learner:
         self._nonfinite = 0
         self.nonfinite_in_row = 0
 
-    def values(self, obs: Array) -> Array:
-        """What the baseline expects from here: [..., *obs] -> [...]."""
-        return features(obs) @ self._state["baseline/value"]
+    def values(self, obs: Obs, leading: int = 1) -> Array:
+        """What the baseline expects from observations with ``leading`` axes before their own."""
+        expected: Array = features(obs, leading) @ self._state["baseline/value"]
+        return expected
 
     def observe(self, rollout: Rollout) -> None:
         """Nothing is normalised."""
 
     def learn(self, batch: Sequence[Rollout], clock: Clock) -> None:
         """One step of each parameter along the mean gradient of all samples."""
-        x = np.concatenate([_flat(features(rollout.observations()[:-1])) for rollout in batch])
+        x = np.concatenate([_flat(features(rollout.observations(), leading=2)[:-1]) for rollout in batch])
         action = np.concatenate([rollout.action.reshape(-1) for rollout in batch])
         target = np.concatenate([self.returns(rollout).reshape(-1) for rollout in batch])
         error = target - x @ self._state["baseline/value"]
@@ -72,7 +73,7 @@ class Learner:
     def returns(self, rollout: Rollout) -> Array:
         """Discounted rewards to go, [T, B]. A terminal state is worth nothing; where an episode is cut, or the rollout
         ends in the middle of one, the baseline stands for the rest."""
-        beyond = self.values(rollout.next_obs())
+        beyond = self.values(rollout.next_obs(), leading=2)
         result = np.empty_like(rollout.reward)
         rest = beyond[-1]
         for t in reversed(range(len(result))):

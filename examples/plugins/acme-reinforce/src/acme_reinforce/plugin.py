@@ -22,6 +22,6 @@ REINFORCE = AlgorithmSpec(
 
 
 @hookimpl
-def omnirl_algorithms():
+def omnirl_algorithms() -> list[AlgorithmSpec]:
     """The one algorithm of this distribution."""
     return [REINFORCE]

@@ -11,26 +11,44 @@ from typing import Any
 import numpy as np
 
 from acme_reinforce.config import ReinforceConfig
-from omnirl.api import ActContext, ActionSample, Array, EnvSpec, PolicyContext
+from omnirl.api import (
+    ActContext,
+    ActionSample,
+    Array,
+    ArraySpec,
+    DiscreteAction,
+    EnvSpec,
+    Obs,
+    PolicyContext,
+)
 
 
-def features(obs: Array) -> Array:
-    """Observations [..., *obs] of ``n`` numbers -> [..., n + 1] float32: flat, with a 1 for the intercept."""
+def weight_shape(spec: EnvSpec) -> tuple[int, int]:
+    """(F, A). OmniRL has refused all else, by what the descriptor ``supports``."""
+    assert isinstance(spec.observation, ArraySpec)
+    assert isinstance(spec.action, DiscreteAction)
+    return spec.observation.size + 1, spec.action.n
+
+
+def features(obs: Obs, leading: int = 1) -> Array:
+    """Observations with ``leading`` axes before their own -> [..., F] float32: flat, with a 1 for the intercept."""
     rows = np.asarray(obs, np.float32)
-    return np.concatenate([rows, np.ones((*rows.shape[:-1], 1), np.float32)], axis=-1)
+    axes = rows.shape[:leading]
+    return np.concatenate([rows.reshape(*axes, -1), np.ones((*axes, 1), np.float32)], axis=-1)
 
 
 class LinearPolicy:
     """See :class:`omnirl.api.Policy`."""
 
     def __init__(self, config: ReinforceConfig, spec: EnvSpec, context: PolicyContext) -> None:
-        self._weight = np.zeros((spec.observation.shape[0] + 1, spec.action.n), np.float32)
+        self._weight: Array = np.zeros(weight_shape(spec), np.float32)
 
-    def choose_action(self, obs: Array, act: ActContext) -> Array:
+    def choose_action(self, obs: Obs, act: ActContext) -> Array:
         """The most probable action, [B] int64."""
-        return (features(obs) @ self._weight).argmax(axis=1)
+        best: Array = (features(obs) @ self._weight).argmax(axis=1)
+        return best
 
-    def sample_action(self, obs: Array, act: ActContext) -> ActionSample:
+    def sample_action(self, obs: Obs, act: ActContext) -> ActionSample:
         """Scores plus Gumbel noise are greatest at a sample of their softmax. The noise is the run's own."""
         scores = features(obs) @ self._weight
         return ActionSample((scores + act.rng.gumbel(size=scores.shape)).argmax(axis=1))
