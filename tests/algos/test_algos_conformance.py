@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from omnirl.algorithms.plugin import ALGORITHMS
+from omnirl.api import ArraySpec, DiscreteAction, EnvSpec
 from omnirl.testing import AlgorithmSuite
 
 SPECS = {spec.name: spec for spec in ALGORITHMS}
@@ -78,5 +79,37 @@ class TestDQN(AlgorithmSuite):
         return self.values(learner, obs).argmax(axis=1)
 
     def values(self, learner, obs):
+        """Those of all actions, [N, n]."""
         with torch.no_grad():
             return np.asarray(learner.network(torch.from_numpy(obs)).numpy())
+
+
+class OnImages:
+    """The same on small pictures, where the policy needs torch too."""
+
+    torch_parts = ("policy", "learner", "agent_file")
+
+    def env_specs(self):
+        return {"image": EnvSpec(ArraySpec((2, 40, 40), "uint8", "image"), DiscreteAction(3))}
+
+    def value(self, learner, obs):
+        return None  # the probes have no pictures
+
+
+@pytest.mark.probe
+class TestPPOOnImages(OnImages, AlgorithmSuite):
+    spec = SPECS["ppo"]
+    modules = {  # noqa: RUF012
+        "learner": {"epochs": 1, "minibatch_size": 16},
+        "memory": {"unroll_length": 4},
+        "network": {"kind": "cnn"},
+    }
+
+
+@pytest.mark.probe
+class TestDQNOnImages(OnImages, AlgorithmSuite):
+    spec = SPECS["dqn"]
+    modules = {  # noqa: RUF012
+        "memory": {"capacity": 100, "batch_size": 8, "warmup_steps": 32, "unroll_length": 4},
+        "network": {"kind": "cnn"},
+    }

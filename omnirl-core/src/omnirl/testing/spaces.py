@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from omnirl.api.errors import ConfigError
@@ -30,15 +31,20 @@ ACTIONS: Mapping[str, ActionSpec] = {
     "bounded_continuous": ContinuousAction((-1.0, -2.0), (1.0, 3.0)),
     "continuous": ContinuousAction((-_INF, -1.0), (_INF, 1.0)),
 }
+_OBSERVATIONS: Mapping[str, ObservationSpec] = {
+    "vector": ArraySpec((3,)),
+    "image": ArraySpec((2, 40, 40), "uint8", "image"),
+    "dict": DictSpec((("position", ArraySpec((3,))), ("speed", ArraySpec((1,))))),
+}
 _COVERED = {"bounded_continuous": {"continuous", "bounded_continuous"}}
 """What an algorithm may say to be given a kind: one for all continuous actions takes bounded ones too."""
 
 
-def spaces_of(supports: Supports, features: int = 3) -> dict[str, EnvSpec]:
+def spaces_of(supports: Supports) -> dict[str, EnvSpec]:
     """One EnvSpec for each kind of action: of vectors where the algorithm takes them."""
     layout = "vector" if "vector" in supports.observations else supports.observations[0]
     return {
-        name: EnvSpec(_observation(layout, features), action, id=name)
+        name: EnvSpec(_OBSERVATIONS[layout], action, id=name)
         for name, action in ACTIONS.items()
         if _takes(supports, name)
     }
@@ -69,7 +75,7 @@ def refusals(algorithm: AlgorithmSpec, modules: Mapping[str, Any]) -> dict[str, 
     }
     for kind in ("vector", "image", "dict"):
         if kind not in supports.observations:
-            wrong[f"{kind} observations"] = EnvSpec(_observation(kind, 3), good.action)
+            wrong[f"{kind} observations"] = EnvSpec(_OBSERVATIONS[kind], good.action)
     result = {}
     for name, spec in wrong.items():
         try:
@@ -84,9 +90,16 @@ def _takes(supports: Supports, action: str) -> bool:
     return bool(_COVERED.get(action, {action}) & set(supports.actions))
 
 
-def _observation(kind: str, features: int) -> ObservationSpec:
-    if kind == "image":
-        return ArraySpec((1, 36 + features, 36 + features), "uint8", "image")
-    if kind == "dict":
-        return DictSpec((("position", ArraySpec((features,))), ("speed", ArraySpec((1,)))))
-    return ArraySpec((features,))
+def resized(spec: EnvSpec) -> EnvSpec:
+    """The same with one number more along an axis of what is observed."""
+    observation = spec.observation
+    if isinstance(observation, DictSpec):
+        (name, entry), *rest = observation.entries
+        return replace(spec, observation=DictSpec(((name, _longer(entry)), *rest)))
+    return replace(spec, observation=_longer(observation))
+
+
+def _longer(spec: ArraySpec) -> ArraySpec:
+    """Images get a further channel, since other sizes may lead to the same weights."""
+    first, *rest = spec.shape
+    return replace(spec, shape=(first + 1, *rest))
