@@ -58,7 +58,7 @@ class DeclarationChecks(AlgorithmBench):
         assert not heavy, f"{', '.join(parts)} import {', '.join(heavy)}"
 
     def test_the_four_numbers_pace_a_run(self) -> None:
-        """``data_flow`` gives whole numbers in range, for one sampler and for three (choose ``modules`` that allow both)."""
+        """``data_flow`` gives whole numbers in range, for one sampler and for three; ``modules`` must allow both."""
         config = load_object(self.spec.config).model_validate(dict(self.modules))
         for num_samplers in (1, 3):
             context = FlowContext(self.num_envs, num_samplers)
