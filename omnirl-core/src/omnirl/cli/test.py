@@ -43,6 +43,8 @@ def evaluate_agent(
     if min_return is not None and math.isnan(min_return):
         raise typer.BadParameter("--min-return takes a number, not nan")
     named, overrides = sources.split(arguments)
+    if not (named or overrides or runner_config or agent_config):
+        raise typer.BadParameter("name a run (omnirl runs list), a preset or a file")
     files = sources.config_files(runner_config, agent_config)
     folder = _run(named[0]) if len(named) == 1 and not files else None
 

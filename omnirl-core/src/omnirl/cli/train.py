@@ -88,6 +88,10 @@ def train(
     if local and address is not None:
         raise typer.BadParameter("--local runs without Ray, so it excludes --address")
     named, overrides = sources.split(arguments)
+    if not (named or overrides or runner_config or agent_config or algo or env):
+        raise typer.BadParameter(
+            "name a preset (omnirl presets list) or a file, or give --algo, --env and --steps"
+        )
     console = build_console(as_json=as_json, quiet=quiet, no_progress=no_progress)
     # --algo and --env need no file; one that names another backend comes later and wins.
     usual = sources.option_tree([("--env", "env.module", None if env is None else USUAL_BACKEND)])
