@@ -172,6 +172,7 @@ def flip_a_bit(path: Path, entry: str) -> None:
         info = archive.getinfo(entry)
     data = bytearray(path.read_bytes())
     data[info.header_offset + 30 + len(entry) + info.file_size - 1] ^= 4
+    path.unlink()  # for a moment of each save the previous checkpoint is a link to the same file
     path.write_bytes(bytes(data))
 
 
