@@ -285,6 +285,11 @@ def faults(session: nox.Session) -> None:
 
 @nox.session(python=[HERE])
 def bench(session: nox.Session) -> None:
-    """PPO and DQN on CartPole beside Stable-Baselines3; options: ``-- --pairs 3 --work dqn``."""
-    install(session, "core", "algos", "gymnasium", tools=("-r", "tests/benchmarks/requirements.txt"))
-    session.run("python", "tests/benchmarks/ppo_dqn_vs_sb3.py", *session.posargs)
+    """PPO, DQN and the start beside Stable-Baselines3, written into the docs; options: ``-- --pairs 3``."""
+    tools = ("-r", "tests/benchmarks/requirements.txt", "psutil")
+    install(session, "core", "algos", "gymnasium", extras="[plot]", tools=tools)
+    folder = Path(session.create_tmp())
+    measured, started = str(folder / "throughput.json"), str(folder / "startup.json")
+    session.run("python", "tests/benchmarks/ppo_dqn_vs_sb3.py", "--json", measured, *session.posargs)
+    session.run("python", "tests/benchmarks/startup.py", "--json", started)
+    session.run("python", "tests/benchmarks/report.py", measured, started, "docs")
