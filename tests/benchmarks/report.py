@@ -29,11 +29,11 @@ WORKS = {
 FIGURE = {"ppo-8": "steps_per_s", "ppo-16": "steps_per_s", "dqn": "updates_per_s"}
 PAGE = """# Benchmarks
 
-Measured by `python -m nox -s bench` in {pairs} alternating rounds: each round runs every side once, in processes of their
-own, with the same environment, hyperparameters, network, torch threads ({threads}) and number of gradient steps (counted in
-the optimizers); nothing is evaluated; time runs from the second update to the last. **Only ratios within a round are
-compared**; the table shows their medians, with the least and the greatest. Absolute figures belong to the machine
-({machine}).
+Measured by `python -m nox -s bench` in {pairs} alternating rounds: each round runs every side once, in processes
+of their own, with the same environment, hyperparameters, network, torch threads ({threads}) and number of gradient
+steps (counted in the optimizers); nothing is evaluated; time runs from the second update to the last. **Only ratios
+within a round are compared**; the table shows their medians, with the least and the greatest. Absolute figures belong
+to the machine ({machine}).
 
 ![Ratios of OmniRL's throughput to that of Stable-Baselines3](images/benchmarks.png)
 """

@@ -155,4 +155,6 @@ def test_k34_a_renamed_parameter_is_an_error(tmp_path: Path, monkeypatch: pytest
     text = "\n".join(failed.value.lines)
     assert "other" in text
     assert renamed[0] in text
+    assert failed.value.exit_code == 4
+    assert len(renamed) == 1  # said at the first rollout, since no restart could mend it
     assert rows(tmp_path / "run") == []

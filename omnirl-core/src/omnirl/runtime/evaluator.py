@@ -11,7 +11,7 @@ from omnirl.runtime.plan import Started, WorkerPlan
 from omnirl.runtime.seeding import EvaluatorStreams
 from omnirl.runtime.versions import versions
 from omnirl.runtime.vital_signs import CountedEnvironment
-from omnirl.runtime.weights import Weights
+from omnirl.runtime.weights import Weights, act_with
 
 _MOST_ENVIRONMENTS = 8
 
@@ -38,7 +38,7 @@ class Evaluator:
 
     def evaluate(self, weights: Weights) -> tuple[Episode, ...]:
         """Play the plan's number of episodes with ``weights``."""
-        self.policy.set_weights(weights.packed.arrays())
+        act_with(self.policy, weights)
         streams = EvaluatorStreams(self.plan.seeds.evaluator, weights.version, self.index)
         loop = self.plan.env_backend.evaluation_loop or evaluation_loop
         return tuple(loop(self.environment, self.policy, self.plan.episodes, streams))

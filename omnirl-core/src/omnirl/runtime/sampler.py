@@ -18,7 +18,7 @@ from omnirl.runtime.plan import Started, WorkerPlan
 from omnirl.runtime.seeding import SamplerStreams
 from omnirl.runtime.versions import versions
 from omnirl.runtime.vital_signs import CountedEnvironment, nonfinite_value
-from omnirl.runtime.weights import Weights, stamped
+from omnirl.runtime.weights import Weights, act_with, stamped
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Sampler:
         """Collect one rollout with ``weights``."""
         began = time.perf_counter()
         if weights.version != self.version:
-            self.policy.set_weights(weights.packed.arrays())
+            act_with(self.policy, weights)
             self.version = weights.version
         rollout = stamped(
             self.collector.collect(weights.version, env_steps),

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from omnirl.api.algorithm import Policy
 from omnirl.api.data import Array, Obs, Rollout
+from omnirl.api.errors import PluginError
 
 _ALIGNMENT = 64
 Entry = tuple[str, str, tuple[int, ...], int]
@@ -55,6 +57,16 @@ class Weights:
 
     version: int
     packed: Packed
+
+
+def act_with(policy: Policy, weights: Weights) -> None:
+    """Give a policy its weights. Raises PluginError where the learner published other names than the policy takes:
+    nothing that a worker's restart could mend."""
+    try:
+        policy.set_weights(weights.packed.arrays())
+    except KeyError as error:
+        reason = error.args[0] if error.args else error
+        raise PluginError(f"the learner's weights do not fit the policy: {reason}") from error
 
 
 @dataclass(frozen=True)
