@@ -89,7 +89,7 @@ class JitteryTransport(LocalTransport):
         self.dead: list[Ref] = []
 
     def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[LocalRef, ...]:
-        if method in ("collect", "evaluate") and worker.name in self.dying:
+        if method in ("collect", "evaluate", "advance", "restore") and worker.name in self.dying:
             self.dying[worker.name] -= 1
             if self.dying[worker.name] == 0:
                 del self.dying[worker.name]
@@ -251,6 +251,33 @@ def test_a_dead_sampler_is_replaced_and_the_run_has_all_its_updates(
     assert [row["updates"] for row in log if row["eval_return_mean"]] == ["4", "8", "12"]
     _, tree = checkpoint.read(tmp_path / "a" / checkpoint.CURRENT)
     assert tree["driver"]["incarnations"] == {"0": 0, "1": 1}
+
+
+@pytest.mark.parametrize("save_interval", [0, 1000], ids=["from a checkpoint", "from the start"])
+def test_after_the_learner_died_the_run_goes_on_from_the_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_interval: float
+) -> None:
+    use_transport(monkeypatch, lambda: JitteryTransport(4, {"learner": 8}))
+    folder = tmp_path / "a"
+    summary = train(settings(folder, runner__eval_interval=2, runner__save_interval=save_interval))
+    assert (summary.updates, summary.restarts, summary.exact) == (12, 1, False)
+    log = rows(folder)
+    assert [int(row["updates"]) for row in log] == list(range(1, 13))
+    assert [row["updates"] for row in log if row["eval_return_mean"]] == ["2", "4", "6", "8", "10", "12"]
+    assert content(folder)["/learner/version"] == 12
+
+
+def test_a_learner_that_keeps_dying_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deadly(JitteryTransport):
+        def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[LocalRef, ...]:
+            self.dying = {"learner": 1}
+            return super().call(worker, method, *args, returns=returns)
+
+    use_transport(monkeypatch, lambda: Deadly(4))
+    with pytest.raises(
+        WorkersFailedError, match="the learner's process died 4 times in a row, the limit is 3"
+    ):
+        train(settings(tmp_path / "a"))
 
 
 def test_an_environment_that_raises_is_rebuilt_and_what_it_was_asked_for_is_asked_again(

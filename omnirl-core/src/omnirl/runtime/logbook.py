@@ -115,6 +115,7 @@ class LogBook:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore."""
+        """Restore; rows that were waiting belong to a time that no longer counts."""
+        self._waiting, self._pending = [], set()
         self._lags, self._returns = [int(x) for x in state["lags"]], [float(x) for x in state["returns"]]
         self.episodes, self.last_row = int(state["episodes"]), int(state["last_row"])

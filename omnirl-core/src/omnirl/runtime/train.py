@@ -94,11 +94,14 @@ class TrainLoop:
         if self.resumed is not None:
             self.saves.restore(self.resumed)
         self.state.begin()
+        death: LearnerDiedError | None = None
         while True:
             try:
+                if death is not None:
+                    self._recover(death)
                 return self._train()
-            except LearnerDiedError as death:
-                self._recover(death)
+            except LearnerDiedError as error:
+                death = error
 
     def _train(self) -> RunSummary:
         self.collecting.begin()
