@@ -11,9 +11,10 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -101,13 +102,21 @@ def start(tmp_path: Path, ray_folder: Path) -> Iterator[Callable[..., Run]]:
     """``start("train", "cartpole-ppo", ...)`` runs the command in ``tmp_path``."""
     runs: list[Run] = []
 
-    def begin(*arguments: str, code: str | None = None) -> Run:
+    def begin(
+        *arguments: str, code: str | None = None, variables: Mapping[str, str] = MappingProxyType({})
+    ) -> Run:
         mark = uuid.uuid4().hex
         command = ["-c", code or "from omnirl.cli.app import main; main()"]
         process = subprocess.Popen(
             [sys.executable, *command, *arguments],
             cwd=tmp_path,
-            env={**os.environ, MARK: mark, "RAY_TMPDIR": str(ray_folder), "OMP_NUM_THREADS": "1"},
+            env={
+                **os.environ,
+                MARK: mark,
+                "RAY_TMPDIR": str(ray_folder),
+                "OMP_NUM_THREADS": "1",
+                **variables,
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -52,6 +52,18 @@ def test_more_workers_than_cores_run_on_our_own_cluster(start: Callable[..., Any
     assert run.left_over() == []
 
 
+@pytest.mark.parametrize("why", ["its path is long", "it lies in the virtual environment"])
+def test_a_temp_folder_that_does_not_suit_ray_is_no_hang(
+    start: Callable[..., Any], tmp_path: Path, ray_folder: Path, why: str
+) -> None:
+    folder = tmp_path / ("long" * 10) if why == "its path is long" else ray_folder / "t"
+    folder.mkdir()
+    variables = {"RAY_TMPDIR": str(folder), "VIRTUAL_ENV": str(ray_folder)}
+    run = start(*RUN, "runner.max_updates=2", "runner.max_steps=", variables=variables)
+    assert run.wait(60) == 0, run.output
+    assert run.left_over() == []
+
+
 def test_a_dead_address_is_refused_at_once(start: Callable[..., Any], tmp_path: Path) -> None:
     run = start(*RUN, "--address", "127.0.0.1:1")
     assert run.wait(30) == 6

@@ -11,6 +11,7 @@ import logging
 import os
 import secrets
 import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from typing import Any
 from omnirl.api.errors import ClusterError
 
 _PROBE_SECONDS = 2.0
+_LONGEST_TEMP_DIR = 36
+_OTHER_TEMP_DIR = "/tmp"
 _SETTINGS = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else `uv run omnirl` rebuilds the environment for every worker
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -57,7 +60,7 @@ def connected(
         raise ClusterError("ray is already initialised in this process: end it with ray.shutdown() first")
     options: dict[str, Any] = {}
     if own:
-        options.update(include_dashboard=False, num_cpus=num_cpus or needs.cpus)
+        options.update(include_dashboard=False, num_cpus=num_cpus or needs.cpus, **_temp_dir())
     if own and num_cpus is not None and num_cpus < needs.cpus:
         raise ClusterError(f"ray.num_cpus: {num_cpus}, but the workers need {needs.describe()}")
     if own and needs.gpus:
@@ -89,6 +92,23 @@ def _starting() -> dict[str, str]:
     except (OSError, RuntimeError):  # RuntimeError: there is no home folder
         pass
     return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+
+
+def _temp_dir() -> dict[str, str]:
+    """A folder for Ray's session, where its own choice would not do: a path too long for sockets (the kernel allows 107
+    bytes, a session takes up to 70) is refused by Ray, and with one inside the virtual environment its workers die
+    as they start while it waits for ever."""
+    chosen = os.path.abspath(os.environ.get("RAY_TMPDIR") or tempfile.gettempdir())
+    environment = os.environ.get("VIRTUAL_ENV")
+    inside = environment is not None and Path(environment) in Path(chosen).parents
+    if not inside and len(os.fsencode(chosen)) <= _LONGEST_TEMP_DIR:
+        return {}
+    if os.access(_OTHER_TEMP_DIR, os.W_OK | os.X_OK):
+        return {"_temp_dir": os.path.join(_OTHER_TEMP_DIR, "ray")}
+    raise ClusterError(
+        f"the temp folder {chosen} does not suit Ray: set RAY_TMPDIR to one of at most {_LONGEST_TEMP_DIR} bytes "
+        "outside the virtual environment"
+    )
 
 
 def _joining() -> dict[str, str]:
