@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -144,8 +143,3 @@ class Feedback:
 
     index: Array
     priority: Array
-
-
-def as_writable(array: Array) -> Array:
-    """``array`` itself, or a copy of it where it is read-only, as every array out of Ray is."""
-    return array if array.flags.writeable else np.array(array)

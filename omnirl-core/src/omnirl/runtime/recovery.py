@@ -37,7 +37,7 @@ class Recovery:
             return None
         return checkpoint.load_latest(self._folder)
 
-    def start_anew(self, state: RunState) -> None:
+    def start_anew(self) -> None:
         """Bring the driver back to the run's first moment."""
-        wall = state.meter.wall()
-        state.load_state_dict({**self._fresh, "wall": wall}, memory_restored=True)
+        wall = self._state.meter.wall()
+        self._state.load_state_dict({**self._fresh, "wall": wall}, memory_restored=True)

@@ -22,11 +22,6 @@ class StopRequest:
 
     signal: int = 0
 
-    @property
-    def exit_code(self) -> int:
-        """130 for Ctrl-C, 143 for SIGTERM."""
-        return 128 + self.signal
-
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:

@@ -125,7 +125,7 @@ class TrainLoop:
         self.learning = self.save_due = False
         self.epoch += 1
         if loaded is None:
-            self.recovery.start_anew(self.state)
+            self.recovery.start_anew()
         else:
             self.saves.restore(loaded, samplers=False)
         self.state.exact = False
