@@ -6,8 +6,9 @@ torch). The names below are loaded on first use, so that a sampler never imports
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from omnirl.algorithms.shared.package_exports import load_on_use
 
 if TYPE_CHECKING:
     from omnirl.algorithms.ppo.config import Config
@@ -16,11 +17,4 @@ if TYPE_CHECKING:
     from omnirl.algorithms.ppo.policy import Policy
 
 __all__ = ["Config", "Learner", "Memory", "Policy"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{name.lower()}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = load_on_use(__name__, __all__)
