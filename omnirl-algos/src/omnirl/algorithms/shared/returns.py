@@ -42,3 +42,41 @@ def explained_variance(returns: Array, values: Array) -> float:
     returns."""
     variance = float(np.var(returns))
     return float("nan") if variance == 0.0 else 1.0 - float(np.var(returns - values)) / variance
+
+
+def vtrace(
+    log_rhos: Array,
+    rewards: Array,
+    values: Array,
+    next_values: Array,
+    terminated: Array,
+    truncated: Array,
+    *,
+    gamma: float,
+    vtrace_lambda: float = 1.0,
+    rho_bar: float = 1.0,
+    c_bar: float = 1.0,
+    pg_rho_bar: float = 1.0,
+) -> tuple[Array, Array]:
+    """V-trace's value targets and policy-gradient advantages, each [T, B] or [T], as the inputs are.
+
+    delta_t = min(rho_bar, rho_t) (r_t + gamma (1 - terminated_t) V(s'_t) - V(s_t));
+    vs_t = V(s_t) + delta_t + gamma (1 - ended_t) lambda min(c_bar, rho_t) (vs_{t+1} - V(s_{t+1}));
+    advantage_t = min(pg_rho_bar, rho_t) (r_t + gamma (1 - terminated_t) vs'_t - V(s_t)), where vs'_t is
+    vs_{t+1} within an episode and V(s'_t) at its end and at the last step. Espeholt et al. 2018
+    (arXiv:1802.01561), eq. 1 and section 4.2; lambda as in its remark 2.
+
+    ``log_rhos`` is log pi - log mu of the actions taken; ``next_values`` as in :func:`gae`.
+    """
+    rhos = np.exp(log_rhos)
+    continues = gamma * np.where(terminated, 0.0, 1.0).astype(values.dtype)
+    ended = terminated | truncated
+    deltas = np.minimum(rho_bar, rhos) * (rewards + continues * next_values - values)
+    decay = np.where(ended, 0.0, gamma * vtrace_lambda * np.minimum(c_bar, rhos)).astype(values.dtype)
+    for t in range(len(deltas) - 2, -1, -1):
+        deltas[t] += decay[t] * deltas[t + 1]
+    targets = values + deltas
+    successors = next_values.copy()
+    successors[:-1] = np.where(ended[:-1], next_values[:-1], targets[1:])
+    advantages = np.minimum(pg_rho_bar, rhos) * (rewards + continues * successors - values)
+    return targets, advantages
