@@ -104,6 +104,101 @@ def test_what_does_not_fit_is_one_line(
     assert caught.value.lines == (f"train.yaml:2:9 agent.module: {line}",)
 
 
+MASK = ("action_mask", ArraySpec((2,), "bool"))
+PICTURE_AND_SPEED = DictSpec((("camera", IMAGE), ("speed", VECTOR)))
+
+
+def supporting(config: ResolvedConfig, fakes: Any, *observations: str, mask: bool = False) -> ResolvedConfig:
+    """The configuration with an algorithm of discrete and multi-discrete actions and these observations."""
+    supports = fakes.Supports(("discrete", "multi_discrete"), observations, mask)
+    spec = fakes.algorithm("acme_q", "QConfig", "q_flow", supports, "acme.q")
+    object.__setattr__(config, "algorithm", spec)
+    return config
+
+
+@pytest.mark.parametrize(
+    ("kind", "observation", "action"),
+    [
+        ("mlp", DictSpec((("a", VECTOR), ("b/0", VECTOR))), TWO),
+        ("mlp", DictSpec((("a", VECTOR), MASK)), TWO),
+        (
+            "mlp",
+            DictSpec((("a", VECTOR), ("action_mask", ArraySpec((5,), "bool")))),
+            MultiDiscreteAction((2, 3)),
+        ),
+        ("cnn", PICTURE_AND_SPEED, TWO),
+        ("cnn", DictSpec((*PICTURE_AND_SPEED.entries, MASK)), TWO),
+    ],
+)
+def test_dictionaries_and_masks_fit_who_supports_them(
+    fake_registry: Registry, fakes: Any, kind: str, observation: Any, action: Any
+) -> None:
+    config = configured(fake_registry, "acme_q", f"modules: {{network: {{kind: {kind}}}}}\n")
+    check_spaces(
+        supporting(config, fakes, "vector", "image", "dict", mask=True), EnvSpec(observation, action)
+    )
+
+
+@pytest.mark.parametrize(
+    ("supports", "observation", "action", "line"),
+    [
+        (
+            ("vector", "dict"),
+            PICTURE_AND_SPEED,
+            TWO,
+            "agent.module: acme_q takes vector or dict observations; walk has dict observations (camera: image, speed)",
+        ),
+        (
+            ("vector", "dict"),
+            DictSpec((("a", VECTOR), MASK)),
+            TWO,
+            "agent.module: acme_q takes no action masks; walk has action_mask",
+        ),
+        (
+            ("dict", "mask"),
+            DictSpec((("a", VECTOR), ("action_mask", ArraySpec((3,), "bool")))),
+            TWO,
+            "env: walk: action_mask is bool [3]; 2 discrete actions need bool [2]",
+        ),
+        (
+            ("dict", "mask"),
+            DictSpec((("a", VECTOR), ("action_mask", ArraySpec((2,), "float32")))),
+            TWO,
+            "env: walk: action_mask is float32 [2]; 2 discrete actions need bool [2]",
+        ),
+        (
+            ("dict", "mask"),
+            DictSpec((MASK,)),
+            TWO,
+            "env: walk observes nothing but action_mask, which no network sees",
+        ),
+        (
+            ("dict", "image", "mask"),
+            PICTURE_AND_SPEED,
+            TWO,
+            "modules.network.kind: mlp takes vector observations; walk has dict observations (camera: image, speed) "
+            "(use cnn)",
+        ),
+    ],
+)
+def test_dictionaries_and_masks_that_do_not_fit_are_one_line(
+    fake_registry: Registry, fakes: Any, supports: tuple[str, ...], observation: Any, action: Any, line: str
+) -> None:
+    config = configured(fake_registry, "acme_q", "modules: {network: {kind: mlp}}\n")
+    kinds = [kind for kind in supports if kind != "mask"]
+    with pytest.raises(ConfigError) as caught:
+        check_spaces(supporting(config, fakes, *kinds, mask="mask" in supports), EnvSpec(observation, action))
+    (told,) = caught.value.lines
+    assert told.endswith(line)
+
+
+def test_a_mask_on_continuous_actions_is_one_line(fake_registry: Registry) -> None:
+    with pytest.raises(ConfigError, match="walk has action_mask and continuous actions, which have no mask"):
+        check_spaces(
+            configured(fake_registry, "acme_pg"), EnvSpec(DictSpec((("a", VECTOR), MASK)), UNBOUNDED)
+        )
+
+
 def test_the_spec_may_name_the_environment(fake_registry: Registry) -> None:
     with pytest.raises(ConfigError, match=r"; Swim-v2 has continuous actions of 2 values in \[-2, 2\]"):
         check_spaces(configured(fake_registry, "acme_q"), EnvSpec(VECTOR, BOUNDED, id="Swim-v2"))

@@ -31,6 +31,7 @@ _MODULES = {
         "load_object",
     ),
     "specs": (
+        "ACTION_MASK",
         "ActionSpec",
         "ArraySpec",
         "ContinuousAction",
@@ -91,6 +92,7 @@ _MODULES = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
+    "ACTION_MASK",
     "API_NUMBER",
     "ActContext",
     "ActionSample",
@@ -226,6 +228,7 @@ if TYPE_CHECKING:
         value_at,
     )
     from omnirl.api.specs import (
+        ACTION_MASK,
         ActionSpec,
         ArraySpec,
         ContinuousAction,

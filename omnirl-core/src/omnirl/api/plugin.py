@@ -56,7 +56,8 @@ class Supports:
 
     actions: kinds of action space, of ``"discrete"``, ``"multi_discrete"``, ``"continuous"`` (bounded or not) and
     ``"bounded_continuous"`` (only where every bound is finite).
-    observations: of ``"vector"``, ``"image"``, ``"dict"``.
+    observations: of ``"vector"``, ``"image"`` and ``"dict"``: a dictionary of vectors, and of images where ``"image"``
+    is named too. action_mask: whether illegal actions are never taken, see :class:`omnirl.api.DictSpec`.
     """
 
     actions: tuple[str, ...]

@@ -34,12 +34,28 @@ class ArraySpec:
         return int(np.prod(self.shape, dtype=np.int64))
 
 
+ACTION_MASK = "action_mask"
+"""The reserved entry of a DictSpec: bool ``[n]``, which actions are legal now."""
+
+
 @dataclass(frozen=True)
 class DictSpec:
-    """Several named observation arrays; flat: nested names are joined as ``"a/b/0"``. The entry ``action_mask``
-    (bool ``[n]``) is reserved."""
+    """Several named observation arrays; flat: nested names are joined as ``"a/b/0"``.
+
+    The entry ``action_mask`` is reserved: bool ``[n]`` for n discrete actions, or the masks of all positions of a
+    multi-discrete action one after the other. It says which actions are legal now and is no input of a network.
+    """
 
     entries: tuple[tuple[str, ArraySpec], ...]
+
+    @property
+    def mask(self) -> ArraySpec | None:
+        """The spec of the action mask, if there is one."""
+        return dict(self.entries).get(ACTION_MASK)
+
+    def inputs(self) -> tuple[tuple[str, ArraySpec], ...]:
+        """The entries without the action mask: what there is to see."""
+        return tuple(entry for entry in self.entries if entry[0] != ACTION_MASK)
 
 
 @dataclass(frozen=True)

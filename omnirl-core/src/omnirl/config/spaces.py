@@ -1,4 +1,4 @@
-"""Whether an algorithm and its network fit what the environment observes and does."""
+"""Whether an algorithm and its network fit what the environment observes and does, action masks included."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from omnirl.api.plugin import AlgorithmSpec
 from omnirl.api.specs import (
+    ACTION_MASK,
     ActionSpec,
-    ArraySpec,
     ContinuousAction,
     DictSpec,
     DiscreteAction,
@@ -33,14 +33,40 @@ def space_mistakes(config: ResolvedConfig, env_spec: EnvSpec) -> list[Mistake]:
     """What does not fit; empty if all does."""
     environment = env_spec.id or str(getattr(config.env, "id", "") or config.backend.name)
     found = _action_mistakes(config, env_spec.action, environment)
-    observation = _observation_kind(env_spec.observation)
+    found = found or _mask_mistakes(config, env_spec, environment)
+    needed = _observation_kinds(env_spec.observation)
     supported = config.algorithm.supports.observations
-    if observation not in supported:
+    if not needed <= set(supported):
         text = f"{config.algorithm.name} takes {_words(supported)} observations; {environment} has "
         text += _describe_observation(env_spec.observation)
-        others = _others(config, lambda spec: observation in spec.supports.observations)
+        others = _others(config, lambda spec: needed <= set(spec.supports.observations))
         return [*found, Mistake(("agent", "module"), text + others)]
     return found + _network_mistakes(config, env_spec.observation, environment)
+
+
+def _mask_mistakes(config: ResolvedConfig, env_spec: EnvSpec, environment: str) -> list[Mistake]:
+    """What is wrong with the observation's action mask, and whether the algorithm can do with one at all."""
+    observation, action = env_spec.observation, env_spec.action
+    if not isinstance(observation, DictSpec) or observation.mask is None:
+        return []
+    mask = observation.mask
+    if not observation.inputs():
+        text = f"{environment} observes nothing but {ACTION_MASK}, which no network sees"
+        return [Mistake(("env",), text)]
+    if isinstance(action, ContinuousAction):
+        return [
+            Mistake(("env",), f"{environment} has {ACTION_MASK} and continuous actions, which have no mask")
+        ]
+    size = action.n if isinstance(action, DiscreteAction) else sum(action.nvec)
+    if (mask.shape, mask.dtype) != ((size,), "bool"):
+        text = f"{environment}: {ACTION_MASK} is {mask.dtype} {list(mask.shape)}; {_describe_action(action)} need "
+        return [Mistake(("env",), f"{text}bool [{size}]")]
+    if config.algorithm.supports.action_mask:
+        return []
+    text = f"{config.algorithm.name} takes no action masks; {environment} has {ACTION_MASK}"
+    if hasattr(config.env, ACTION_MASK):
+        text += f" (env.{ACTION_MASK}: none leaves it out)"
+    return [Mistake(("agent", "module"), text + _others(config, lambda spec: spec.supports.action_mask))]
 
 
 def _action_mistakes(config: ResolvedConfig, action: ActionSpec, environment: str) -> list[Mistake]:
@@ -62,11 +88,10 @@ def _network_mistakes(
 ) -> list[Mistake]:
     kind = getattr(getattr(config.agent, "network", None), "kind", None)
     needed = _NETWORK_LAYOUT.get(kind) if isinstance(kind, str) else None
-    if needed is None or not isinstance(observation, ArraySpec) or observation.layout == needed:
+    layout = "image" if "image" in _layouts(observation) else "vector"
+    if needed is None or layout == needed:
         return []
-    fitting = next(
-        (name for name, layout in _NETWORK_LAYOUT.items() if layout == observation.layout), "another"
-    )
+    fitting = next((name for name, takes in _NETWORK_LAYOUT.items() if takes == layout), "another")
     text = f"{kind} takes {needed} observations; {environment} has {_describe_observation(observation)}"
     return [Mistake(("modules", "network", "kind"), f"{text} (use {fitting})")]
 
@@ -86,8 +111,17 @@ def _action_kinds(action: ActionSpec) -> set[str]:
     return {"continuous", "bounded_continuous"} if action.bounded else {"continuous"}
 
 
-def _observation_kind(observation: ObservationSpec) -> str:
-    return "dict" if isinstance(observation, DictSpec) else observation.layout
+def _layouts(observation: ObservationSpec) -> set[str]:
+    if isinstance(observation, DictSpec):
+        return {entry.layout for _, entry in observation.inputs()}
+    return {observation.layout}
+
+
+def _observation_kinds(observation: ObservationSpec) -> set[str]:
+    """What an algorithm must support; one that takes dicts takes those of vectors."""
+    if isinstance(observation, DictSpec):
+        return {"dict"} | (_layouts(observation) - {"vector"})
+    return {observation.layout}
 
 
 def _describe_action(action: ActionSpec) -> str:
@@ -102,7 +136,10 @@ def _describe_action(action: ActionSpec) -> str:
 
 def _describe_observation(observation: ObservationSpec) -> str:
     if isinstance(observation, DictSpec):
-        return f"dict observations ({', '.join(name for name, _ in observation.entries)})"
+        entries = (
+            f"{name}: image" if entry.layout == "image" else name for name, entry in observation.entries
+        )
+        return f"dict observations ({', '.join(entries)})"
     return f"{observation.layout} observations of shape {list(observation.shape)}"
 
 
