@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from omnirl.algorithms.dqn.config import Config
-from omnirl.api import EnvSpec, MemoryContext
-from omnirl.buffers.replay import ReplayMemory
+from omnirl.algorithms.shared.uniform_replay import UniformReplay
 
 
-class Memory(ReplayMemory):
-    """Batches are :class:`omnirl.api.Transitions`; see :class:`omnirl.buffers.replay.ReplayMemory`."""
-
-    def __init__(self, config: Config, spec: EnvSpec, context: MemoryContext) -> None:
-        super().__init__(
-            spec.observation,
-            spec.action,
-            capacity=config.memory.capacity,
-            batch_size=config.memory.batch_size,
-            n_step=config.memory.n_step,
-            gamma=config.learner.gamma,
-            rank=context.rank,
-        )
+class Memory(UniformReplay):
+    """See :class:`omnirl.algorithms.shared.uniform_replay.UniformReplay`."""
