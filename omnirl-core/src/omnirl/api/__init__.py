@@ -54,7 +54,16 @@ _MODULES = {
         "Policy",
         "PolicyContext",
     ),
-    "environment": ("Collector", "EnvBackend", "EnvContext", "Environment", "Streams"),
+    "environment": (
+        "Collector",
+        "EnvBackend",
+        "EnvContext",
+        "EnvFinding",
+        "Environment",
+        "MeasuredEnvironment",
+        "Streams",
+        "ViewedEnvironment",
+    ),
     "observer": ("Observer", "ObserverBase", "Progress", "RunInfo", "RunSummary"),
     "config": (
         "Config",
@@ -115,6 +124,7 @@ __all__ = [
     "EnvBackend",
     "EnvBackendSpec",
     "EnvContext",
+    "EnvFinding",
     "EnvSpec",
     "Environment",
     "Episode",
@@ -129,6 +139,7 @@ __all__ = [
     "Learner",
     "LearnerContext",
     "Linear",
+    "MeasuredEnvironment",
     "Memory",
     "MemoryContext",
     "MultiDiscreteAction",
@@ -160,6 +171,7 @@ __all__ = [
     "Streams",
     "Supports",
     "Transitions",
+    "ViewedEnvironment",
     "WorkersFailedError",
     "extremes",
     "hookimpl",
@@ -193,7 +205,16 @@ if TYPE_CHECKING:
         PositiveInt,
     )
     from omnirl.api.data import ActionSample, Array, Episode, Feedback, Obs, Rollout, Step, Transitions
-    from omnirl.api.environment import Collector, EnvBackend, EnvContext, Environment, Streams
+    from omnirl.api.environment import (
+        Collector,
+        EnvBackend,
+        EnvContext,
+        EnvFinding,
+        Environment,
+        MeasuredEnvironment,
+        Streams,
+        ViewedEnvironment,
+    )
     from omnirl.api.errors import (
         CheckpointError,
         ClusterError,

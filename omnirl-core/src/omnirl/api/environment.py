@@ -13,9 +13,9 @@ Letters: B sub-environments stepped together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -26,11 +26,16 @@ from omnirl.api.specs import EnvSpec
 
 @dataclass(frozen=True)
 class EnvContext:
-    """Who builds an environment: ``role`` is ``"sampler"`` or ``"evaluator"``, ``index`` its number, ``num_envs`` B."""
+    """Who builds an environment: ``role`` is ``"sampler"`` or ``"evaluator"``, ``index`` its number, ``num_envs`` B.
+
+    view: what somebody watches, ``"frames"`` (``omnirl record``) or ``"window"`` (``omnirl enjoy``), of an evaluator
+    with one environment; empty for all others. A backend is asked only for what its ``EnvBackend.views`` offers.
+    """
 
     role: str
     index: int
     num_envs: int
+    view: str = ""
 
 
 class Environment(Protocol):
@@ -53,6 +58,33 @@ class Environment(Protocol):
 
     def close(self) -> None:
         """Release what the environment holds. Called once."""
+
+
+class ViewedEnvironment(Environment, Protocol):
+    """What ``build_env`` returns for an ``EnvContext.view`` of ``"frames"``: an environment that can be filmed.
+
+    For a ``"window"`` it returns an ordinary one that shows every reset and step itself, at a speed for people.
+    """
+
+    frames_per_second: float
+    """How many steps are one second to look at."""
+
+    def render(self) -> Array:
+        """The picture of the state as it stands after a reset or a step: uint8 [height, width, 3], the same size
+        each time."""
+
+
+class MeasuredEnvironment(Environment, Protocol):
+    """An environment that has more to say of an episode than its return and its length.
+
+    The names belong into ``EnvSpec.eval_metrics`` too: they become columns ``eval_<name>`` of log.csv.
+    """
+
+    def episode_metrics(self, index: int) -> Mapping[str, float]:
+        """Figures by name of the episode of sub-environment ``index`` that the last step ended.
+
+        Asked in evaluations, before the next ``reset``; ``aggregate_evaluations`` sums them up.
+        """
 
 
 class Streams(Protocol):
@@ -88,11 +120,27 @@ EvaluationLoop = Callable[[Any, Policy, int, Streams], Sequence[Episode]]
 
 
 @dataclass(frozen=True)
+class EnvFinding:
+    """Something wrong with an environment, as ``omnirl envs check`` tells it.
+
+    name: what is wrong, the same for the same mistake. severity: ``"error"`` where training would fail or learn
+    the wrong thing, ``"warning"`` where it works less well. remedy: how to mend it. text and remedy are one line each.
+    """
+
+    name: str
+    severity: Literal["error", "warning"]
+    text: str
+    remedy: str
+
+
+@dataclass(frozen=True)
 class EnvBackend:
     """The functions of a backend.
 
     seeding says what beginning an episode from a seed costs: ``"cheap"``; ``"expensive"`` (only the first episode
-    of a sub-environment is seeded); ``"none"``.
+    of a sub-environment is seeded); ``"none"``. views: how an environment can be watched, ``"frames"`` and
+    ``"window"``; see :class:`ViewedEnvironment`. check: ``(config, steps) -> findings``, what only the backend can see
+    of an environment before it becomes an ``Environment``, which ``omnirl envs check`` looks at itself.
     """
 
     get_env_spec: Callable[[Any], EnvSpec]
@@ -101,3 +149,5 @@ class EnvBackend:
     evaluation_loop: EvaluationLoop | None = None
     aggregate_evaluations: Callable[[Sequence[Episode]], Mapping[str, float]] | None = None
     seeding: str = "cheap"
+    views: tuple[str, ...] = ()
+    check: Callable[[Any, int], Iterable[EnvFinding]] | None = None

@@ -27,7 +27,8 @@ def evaluation_loop(
     """Play ``num_episodes`` with the policy's deterministic actions, listed by sub-environment.
 
     Episode k of sub-environment i begins from ``streams.episode_seed(i, k)``. A sub-environment that has
-    played its quota is stepped along, since the others need it, and ignored. Returns are summed in float64.
+    played its quota is stepped along, since the others need it, and ignored. Returns are summed in float64; an
+    environment's own figures are taken as :class:`omnirl.api.MeasuredEnvironment` says.
     Raises ValueError for less than one episode, and whatever the environment or the policy raises.
     """
     if num_episodes < 1:
@@ -41,6 +42,7 @@ def evaluation_loop(
     obs = observations.reset_all(environment, lambda i: streams.episode_seed(i, 0))
     # Nothing is collected, so the clock stands still; the generator is there for policies that demand one.
     rng, progress, first = streams.policy(0), streams.progress(0), np.ones(envs, np.bool_)
+    measure = getattr(environment, "episode_metrics", None)
     remaining = num_episodes
     while remaining:
         step = environment.step(policy.choose_action(obs, ActContext(rng, 0, progress, first)))
@@ -50,7 +52,8 @@ def evaluation_loop(
         first = np.asarray(step.terminated) | np.asarray(step.truncated)
         for i in np.flatnonzero(first).tolist():
             if len(played[i]) < quota[i]:
-                played[i].append(Episode(float(total[i]), int(length[i])))
+                metrics = dict(measure(i)) if measure is not None else {}
+                played[i].append(Episode(float(total[i]), int(length[i]), metrics))
                 remaining -= 1
             total[i], length[i] = 0.0, 0
             begun[i] += 1

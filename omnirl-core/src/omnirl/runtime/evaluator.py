@@ -17,14 +17,14 @@ _MOST_ENVIRONMENTS = 8
 
 
 class Evaluator:
-    """One evaluator with environments of its own."""
+    """One evaluator with environments of its own; with a ``view`` (see EnvContext) one environment."""
 
-    def __init__(self, plan: WorkerPlan, index: int) -> None:
+    def __init__(self, plan: WorkerPlan, index: int, view: str = "") -> None:
         self.plan, self.index = plan, index
-        num_envs = min(plan.episodes, _MOST_ENVIRONMENTS)
+        num_envs = 1 if view else min(plan.episodes, _MOST_ENVIRONMENTS)
         context = PolicyContext("evaluator", index, plan.num_evaluators, num_envs)
         self.policy = load_object(plan.algorithm.policy)(plan.agent_config, plan.env_spec, context)
-        env_context = EnvContext("evaluator", index, num_envs)
+        env_context = EnvContext("evaluator", index, num_envs, view)
         self.environment = CountedEnvironment(plan.env_backend.build_env(plan.env_config, env_context))
 
     def start(self) -> Started:

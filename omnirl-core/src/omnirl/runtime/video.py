@@ -1,0 +1,123 @@
+"""Frames into a video file, one at a time. imageio, an extra, is imported only here, when it is needed.
+
+Letters: H, W height and width of a frame in pixels.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from omnirl.api.data import Array
+from omnirl.api.errors import ConfigError, DiskError, NotFoundError, PluginError
+
+INSTALL = 'pip install "omnirl-gymnasium[video]"'
+FORMATS = (".mp4", ".gif")
+_FASTEST_GIF = 50.0
+"""Frames per second; viewers show a GIF with shorter pauses slowly instead."""
+
+
+def check_target(path: Path) -> None:
+    """Raise, in one line, where no video can be written at ``path``: before anything is played.
+
+    ConfigError for its ending or a file that is there, NotFoundError for its folder, PluginError for what is not
+    installed.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise ConfigError(f"{path}: a video's name must end with {' or '.join(FORMATS)}")
+    if not path.parent.is_dir():
+        raise NotFoundError(f"{path}: there is no folder {path.parent}")
+    if path.exists():
+        raise ConfigError(f"{path} is there already: choose another name with --out, or remove it")
+    missing = [name for name in ("imageio", "imageio_ffmpeg") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise PluginError(f"no video: {' and '.join(missing)} not installed; run: {INSTALL}")
+
+
+class VideoFile:
+    """A video that is there once it is complete: leave the block by an exception and there is none.
+
+    frames_per_second: of what is added. A GIF cannot show more than 50 and leaves out the others, so that time is
+    right. ``frames`` counts those added.
+    """
+
+    def __init__(self, path: Path, frames_per_second: float) -> None:
+        self.path = path
+        self.frames = 0
+        self.shape: tuple[int, ...] = ()
+        self.frames_per_second = frames_per_second
+        self._gif = path.suffix.lower() == ".gif"
+        self._every = max(1, int(np.ceil(frames_per_second / _FASTEST_GIF))) if self._gif else 1
+        self._partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix.lower()}")
+        self._writer: Any = None
+
+    def __enter__(self) -> VideoFile:
+        return self
+
+    def add(self, frame: Array) -> None:
+        """Append a frame, uint8 [H, W, 3]. Raises ValueError for anything else or another size, DiskError."""
+        if not self.frames:
+            self._check(frame)
+            self.shape = frame.shape
+        elif frame.shape != self.shape:
+            raise ValueError(f"a frame has the shape {frame.shape}, the first one had {self.shape}")
+        try:
+            if self._writer is None:
+                self._writer = self._open()
+            if self.frames % self._every == 0:
+                self._writer.append_data(frame if self._gif else _even(frame))
+        except OSError as error:
+            raise DiskError(f"{self.path} cannot be written: {error.strerror or error}") from error
+        self.frames += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._writer is not None:
+                self._writer.close()
+            if kind is None and self._writer is not None:
+                os.replace(self._partial, self.path)
+        except OSError as failure:
+            if kind is None:
+                raise DiskError(f"{self.path} cannot be written: {failure.strerror or failure}") from failure
+        finally:
+            self._partial.unlink(missing_ok=True)
+
+    def _check(self, frame: Array) -> None:
+        if not isinstance(frame, np.ndarray):
+            raise ValueError(f"a frame is {type(frame).__name__}, not an array uint8 [height, width, 3]")
+        if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
+            raise ValueError(f"a frame is {frame.dtype} {list(frame.shape)}, not uint8 [height, width, 3]")
+
+    def _open(self) -> Any:
+        import imageio.v2 as imageio
+
+        if self._gif:
+            milliseconds = 1000 * self._every / self.frames_per_second
+            return imageio.get_writer(
+                self._partial, format="GIF-PIL", mode="I", duration=milliseconds, loop=0
+            )
+        return imageio.get_writer(
+            self._partial,
+            format="FFMPEG",
+            mode="I",
+            fps=self.frames_per_second,
+            codec="libx264",
+            pixelformat="yuv420p",  # what every browser plays
+            macro_block_size=1,  # else frames are scaled to multiples of 16
+            ffmpeg_log_level="error",
+        )
+
+
+def _even(frame: Array) -> Array:
+    """H and W made even, as yuv420p needs them, by repeating the last row and column."""
+    height, width = frame.shape[:2]
+    if height % 2 or width % 2:
+        return np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+    return frame
