@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,11 +26,7 @@ class CollectReport:
     where it holds a NaN or an infinity, if it does."""
 
     sampler: int
-    incarnation: int
-    number: int
     version: int
-    steps: int
-    seconds: float
     episodes: tuple[tuple[float, int], ...]
     nonfinite: str = ""
 
@@ -97,7 +92,6 @@ class Sampler:
 
     def collect(self, weights: Weights, env_steps: int, epoch: int) -> tuple[CollectReport, Rollout]:
         """Collect one rollout with ``weights``."""
-        began = time.perf_counter()
         if weights.version != self.version:
             act_with(self.policy, weights)
             self.version = weights.version
@@ -108,17 +102,8 @@ class Sampler:
             epoch=epoch,
         )
         episodes = tuple(self.totals.add(rollout))
-        report = CollectReport(
-            self.index,
-            self.incarnation,
-            rollout.number,
-            rollout.version,
-            rollout.steps,
-            time.perf_counter() - began,
-            episodes,
-            nonfinite_value(rollout, rollout.number * len(rollout.reward)),
-        )
-        return report, rollout
+        nonfinite = nonfinite_value(rollout, rollout.number * len(rollout.reward))
+        return CollectReport(self.index, rollout.version, episodes, nonfinite), rollout
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on exactly."""
