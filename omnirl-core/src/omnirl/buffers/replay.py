@@ -17,6 +17,7 @@ from omnirl.api.algorithm import Clock
 from omnirl.api.data import Array, Feedback, Obs, Rollout, Transitions
 from omnirl.api.errors import CheckpointError
 from omnirl.api.specs import ActionSpec, ArraySpec, DictSpec, ObservationSpec
+from omnirl.buffers.draws import uniform_draws
 from omnirl.buffers.n_step import NStep, Windows
 
 
@@ -62,7 +63,7 @@ class ReplayMemory:
             self._append(windows)
 
     def next_batch(self, clock: Clock) -> Transitions:
-        """N = batch_size transitions, drawn with the generator of ``(clock.seed, rank)``.
+        """N = batch_size transitions, drawn as :func:`uniform_draws` says, from the clock's seed and the rank.
 
         The arrays are strided views of memory that belongs to the caller. Raises RuntimeError while less
         than a batch is held.
@@ -71,8 +72,7 @@ class ReplayMemory:
             raise RuntimeError(
                 f"replay holds {self._size} transitions, a batch is {self._batch_size}: raise warmup_steps"
             )
-        generator = np.random.default_rng([clock.seed, self._rank])
-        index = generator.integers(0, self._size, self._batch_size)
+        index = (uniform_draws(clock.seed, self._rank, self._batch_size) * self._size).astype(np.int64)
         rows = self._rows.take(index)
         return Transitions(
             obs=self._observation(rows, "obs"),
