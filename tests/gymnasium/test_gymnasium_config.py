@@ -13,7 +13,8 @@ from omnirl.envs.gymnasium.config import GymnasiumConfig
 
 def test_only_the_id_is_needed() -> None:
     config = GymnasiumConfig.model_validate({"id": "CartPole-v1"})
-    assert config.model_dump() == {"id": "CartPole-v1", "kwargs": {}, "imports": (), "render_mode": None}
+    assert config.model_dump(exclude_defaults=True) == {"id": "CartPole-v1"}
+    assert (config.kwargs, config.imports, config.render_mode) == ({}, (), None)
 
 
 def test_what_is_written_out_as_json_reads_back_equal() -> None:

@@ -9,11 +9,11 @@ import pytest
 from gymnasium import spaces
 
 from omnirl.api.specs import ArraySpec, ContinuousAction, DiscreteAction, MultiDiscreteAction
-from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, action_codec, observation_codec
+from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, action_codec, array_codec
 
 
 def encoded(space: spaces.Space[Any], observation: Any) -> tuple[ArraySpec, np.ndarray[Any, Any]]:
-    spec, encode = observation_codec(space)
+    spec, encode = array_codec(space)
     row = np.full(spec.shape, 9, spec.dtype)
     encode(observation, row)
     return spec, row
@@ -94,7 +94,7 @@ def test_an_image_is_uint8_with_its_channels_first(shape: tuple[int, ...], targe
 @pytest.mark.parametrize("shape", [(3, 84, 3), (84, 84, 84)])
 def test_an_image_with_unclear_channels_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(UnsupportedSpaceError, match="which axis holds the channels"):
-        observation_codec(spaces.Box(0, 255, shape, np.uint8))
+        array_codec(spaces.Box(0, 255, shape, np.uint8))
 
 
 def test_actions_of_a_discrete_space_begin_at_its_start() -> None:
@@ -187,7 +187,7 @@ def test_other_action_spaces_are_refused_by_name(space: spaces.Space[Any], text:
 )
 def test_other_observation_spaces_are_refused_in_one_line(space: spaces.Space[Any]) -> None:
     with pytest.raises(UnsupportedSpaceError) as caught:
-        observation_codec(space)
+        array_codec(space)
     assert str(caught.value).startswith(f"the observation space {type(space).__name__}(")
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 200

@@ -13,9 +13,10 @@ import gymnasium
 from omnirl.api.environment import EnvBackend, EnvContext
 from omnirl.api.errors import ConfigError, SpaceError
 from omnirl.api.specs import EnvSpec
+from omnirl.envs.gymnasium.composite import observation_codec
 from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.making import make
-from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, action_codec, observation_codec
+from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, action_codec
 from omnirl.envs.gymnasium.vector import InProcessEnvironment, close_all
 
 _DRAW_WITH_PYGAME = tuple(f"gymnasium.envs.{family}." for family in ("classic_control", "toy_text", "box2d"))
@@ -30,6 +31,8 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
     """
     env = make(config)
     try:
+        if config.action_mask == "info":
+            env.reset(seed=0)  # whether there is a mask is told by an episode only
         lines: list[str] = []
         try:
             observation, _ = observation_codec(env.observation_space)

@@ -30,6 +30,11 @@ class GymnasiumConfig(Config):
     imports: Annotated[tuple[str, ...], BeforeValidator(_modules, json_schema_input_type=list[str])] = Field(
         default=(), description="modules to import first, because importing them registers their environments"
     )
+    action_mask: Literal["observation", "info", "method", "none"] = Field(
+        default="observation",
+        description="where the legal actions are told: entry action_mask of a Dict observation, "
+        "info['action_mask'], the method action_masks(), or none to ignore them",
+    )
     render_mode: Literal["human", "rgb_array"] | None = Field(
         default=None,
         description="how evaluators' environments render: human opens a window; never in training",

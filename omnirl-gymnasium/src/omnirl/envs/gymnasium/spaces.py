@@ -1,4 +1,4 @@
-"""Translate Gymnasium's spaces into OmniRL's specs, and single values between the two.
+"""Translate Gymnasium's spaces of one array into OmniRL's specs, and single values between the two.
 
 =========================  =====================================  =====================================
 space                      as an observation                      as an action
@@ -9,7 +9,8 @@ Box, other integers, bool  float32 vector, flattened              refused
 Discrete                   one-hot float32 vector                 DiscreteAction, shifted to 0
 MultiDiscrete              one-hot vectors side by side           MultiDiscreteAction, flat, shifted
 MultiBinary                float32 vector of 0 and 1              MultiDiscreteAction of twos
-Dict, Tuple, Text, ...     refused                                refused
+Dict, Tuple                several entries (``composite``)        refused
+Text, Graph, ...           refused                                refused
 =========================  =====================================  =====================================
 
 Letters: B sub-environments; A action size; ``*obs`` the spec's shape.
@@ -33,14 +34,15 @@ Decode = Callable[[Array], Iterable[Any]]
 
 
 _SUPPORTED = "Box, Discrete, MultiDiscrete and MultiBinary"
+_COMPOSED = ", and Dict and Tuple of them"
 
 
 class UnsupportedSpaceError(ValueError):
     """A space that no spec describes; the text names the space and says why, in one line."""
 
 
-def observation_codec(space: spaces.Space[Any]) -> tuple[ArraySpec, Encode]:
-    """The spec of an observation space, and how its observations are written into rows of that spec.
+def array_codec(space: spaces.Space[Any]) -> tuple[ArraySpec, Encode]:
+    """The spec of an observation space of one array, and how its observations are written into rows of that spec.
 
     Writing raises ValueError where an observation has not its space's shape.
     """
@@ -52,7 +54,9 @@ def observation_codec(space: spaces.Space[Any]) -> tuple[ArraySpec, Encode]:
         return _one_hot(np.array([space.n]), np.array([space.start]))
     if isinstance(space, spaces.MultiDiscrete):
         return _one_hot(space.nvec, space.start)
-    raise UnsupportedSpaceError(f"the observation space {_short(space)} is not supported; {_SUPPORTED} are")
+    raise UnsupportedSpaceError(
+        f"the observation space {short_text(space)} is not supported; {_SUPPORTED}{_COMPOSED} are"
+    )
 
 
 def action_codec(space: spaces.Space[Any]) -> tuple[ActionSpec, Decode]:
@@ -69,7 +73,7 @@ def action_codec(space: spaces.Space[Any]) -> tuple[ActionSpec, Decode]:
         )
     if isinstance(space, spaces.Box):
         return _box_action(space)
-    raise UnsupportedSpaceError(f"the action space {_short(space)} is not supported; {_SUPPORTED} are")
+    raise UnsupportedSpaceError(f"the action space {short_text(space)} is not supported; {_SUPPORTED} are")
 
 
 def _vector(shape: tuple[int, ...]) -> tuple[ArraySpec, Encode]:
@@ -122,7 +126,7 @@ def _image(space: spaces.Box) -> tuple[ArraySpec, Encode]:
         first, last = shape[0] <= 4, shape[2] <= 4
         if first == last:
             raise UnsupportedSpaceError(
-                f"the observation space {_short(space)} looks like an image, but it is unclear which axis "
+                f"the observation space {short_text(space)} looks like an image, but it is unclear which axis "
                 "holds the channels: the first or the last must have at most 4 entries, and not both"
             )
         channels_last, target = last, (shape[2], shape[0], shape[1]) if last else shape
@@ -150,7 +154,7 @@ def _box_action(space: spaces.Box) -> tuple[ContinuousAction, Decode]:
     dtype = _dtype(space)
     if not np.issubdtype(dtype, np.floating):
         raise UnsupportedSpaceError(
-            f"the action space {_short(space)} is a Box of {dtype}; a Box must be of floats "
+            f"the action space {short_text(space)} is a Box of {dtype}; a Box must be of floats "
             "(whole numbers: Discrete or MultiDiscrete)"
         )
     low, high, shape = space.low, space.high, space.shape
@@ -169,6 +173,7 @@ def _dtype(space: spaces.Space[Any]) -> np.dtype[Any]:
     return np.dtype(space.dtype)
 
 
-def _short(space: spaces.Space[Any]) -> str:
+def short_text(space: spaces.Space[Any]) -> str:
+    """The space as a message shows it."""
     text = " ".join(str(space).split())
     return text if len(text) <= 80 else text[:77] + "..."

@@ -15,8 +15,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from omnirl.api.data import Array, Step
-from omnirl.envs.gymnasium.spaces import action_codec, observation_codec
+from omnirl.api.data import Array, Obs, Step
+from omnirl.envs.gymnasium.composite import allocate, observation_codec, rows
+from omnirl.envs.gymnasium.spaces import action_codec
+from omnirl.envs.gymnasium.viewing import frame, frames_per_second
 
 
 class InProcessEnvironment:
@@ -34,17 +36,19 @@ class InProcessEnvironment:
         _, self._decode = action_codec(envs[0].action_space)
         self.num_envs = count = len(envs)
         self._spec = spec
-        self._obs = np.zeros((count, *spec.shape), spec.dtype)
+        self._obs = allocate(spec, (count,))
         self._reward = np.zeros(count, np.float32)
         self._terminated = np.zeros(count, np.bool_)
         self._truncated = np.zeros(count, np.bool_)
         self._step = Step(self._obs, self._reward, self._terminated, self._truncated, self._obs)
-        self._columns = tuple(zip(range(count), (env.step for env in envs), self._obs, strict=True))
+        self._columns = tuple(
+            zip(range(count), (env.step for env in envs), rows(self._obs, count), strict=True)
+        )
 
-    def reset(self, index: int, seed: int) -> Array:
+    def reset(self, index: int, seed: int) -> Obs:
         """Begin an episode of sub-environment ``index``; return its first observation, a new [*obs]."""
         observation, _ = self._envs[index].reset(seed=seed)
-        row: Array = np.empty(self._spec.shape, self._spec.dtype)
+        row = allocate(self._spec, ())
         self._encode(observation, row)
         return row
 
@@ -61,6 +65,15 @@ class InProcessEnvironment:
             if ended or cut:
                 terminated[index], truncated[index] = ended, cut
         return self._step
+
+    @property
+    def frames_per_second(self) -> float:
+        """The ``render_fps`` of the environment."""
+        return frames_per_second(self._envs[0])
+
+    def render(self) -> Array:
+        """The picture of the first environment, uint8 [height, width, 3]. Raises ConfigError where it draws none."""
+        return frame(self._envs[0])
 
     def close(self) -> None:
         """Close every environment, the others too where one fails to."""
@@ -124,6 +137,11 @@ class OneRow(gymnasium.Env[Any, Any]):
         if self._same_step and (terminated or truncated):
             observations = info["final_obs"]
         return observations[0], float(rewards[0]), terminated, truncated, info
+
+    def render(self) -> Any:
+        """The picture of the one row."""
+        frames = self._vector.render()
+        return frames if frames is None else frames[0]
 
     def close(self) -> None:
         """Close the vector environment."""
