@@ -16,7 +16,20 @@ import typer
 import omnirl.plugins
 from omnirl.api.errors import PluginError
 from omnirl.api.plugin import CommandSpec, load_object
-from omnirl.cli import algos, config, doctor, envs, plugins, presets, resume, runs, test, train, version
+from omnirl.cli import (
+    algos,
+    config,
+    doctor,
+    envs,
+    plugins,
+    presets,
+    resume,
+    runs,
+    test,
+    train,
+    version,
+    viewing,
+)
 from omnirl.cli.installation import check_installation
 from omnirl.cli.outcome import exit_code_of, warn
 from omnirl.cli.streams import open_streams
@@ -55,6 +68,8 @@ def build_app(plugin_commands: Sequence[CommandSpec] = ()) -> typer.Typer:
     app.command("test", help=test.HELP)(test.evaluate_agent)
     app.command("eval", help=test.HELP, hidden=True)(test.evaluate_agent)
     app.command("resume", help=resume.HELP)(resume.resume)
+    app.command("record", help=viewing.RECORD_HELP)(viewing.record)
+    app.command("enjoy", help=viewing.ENJOY_HELP)(viewing.enjoy)
     for group in (runs, algos, envs, presets, plugins, config):
         app.add_typer(group.app, name=group.NAME, help=group.HELP)
     app.command("doctor", help=doctor.HELP)(doctor.doctor)

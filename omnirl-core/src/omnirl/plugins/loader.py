@@ -26,7 +26,7 @@ from omnirl.plugins.sources import PluginFailure, PluginSource, Provided, one_li
 GROUP = "omnirl"
 OWN_COMMANDS = frozenset(
     (
-        *("train", "test", "eval", "resume", "runs"),
+        *("train", "test", "eval", "resume", "record", "enjoy", "runs"),
         *("algos", "envs", "presets", "plugins", "config", "doctor", "version"),
     )
 )

@@ -29,56 +29,33 @@ from omnirl.api.errors import ConfigError, NotFoundError
 from omnirl.api.observer import Observer, RunSummary
 from omnirl.api.plugin import load_object
 from omnirl.api.specs import EnvSpec
-from omnirl.config import check, files
-from omnirl.config import overrides as override_rules
-from omnirl.config.files import Tree
-from omnirl.config.resolve import ResolvedConfig, resolve
+from omnirl.config import files
+from omnirl.config.resolve import ResolvedConfig
 from omnirl.loops.aggregate import aggregate
 from omnirl.plugins import Registry
+from omnirl.run.sources import RUNS, Source, configure, configured_agent, saved_run
+from omnirl.run.viewing import Recording, enjoy, record
 from omnirl.runtime import setup
 from omnirl.runtime.agents import agent_path, load_agent
 from omnirl.runtime.dispatch import ObserverThread
 from omnirl.runtime.evaluate import Evaluation, play, summarise
 from omnirl.runtime.plan import WorkerPlan
 from omnirl.runtime.prepare import PreparedRun, prepare
-from omnirl.runtime.run_dir import CONFIG_FILE, Chooser, Resume, RunFolder, claimed, is_run
+from omnirl.runtime.run_dir import Chooser, Resume, RunFolder, claimed
 from omnirl.runtime.signals import stop_requests
 from omnirl.runtime.train import TrainLoop
 from omnirl.runtime.transport import LocalTransport, Transport
 
-RUNS = Path("runs")
-Source = str | os.PathLike[str] | Mapping[str, Any] | Tree
-
-
-def configure(
-    *sources: Source, overrides: Sequence[str] = (), registry: Registry | None = None
-) -> ResolvedConfig:
-    """Merge presets, files and mappings, the later over the earlier, then ``KEY=VALUE`` overrides, and check them.
-
-    Raises ConfigError with every mistake at once, NotFoundError for a source that is not there.
-    """
-    registry = registry or plugins.load()
-    trees = [_tree(source, registry) for source in sources]
-    config = resolve(files.merge(*trees, override_rules.parse(overrides)), registry)
-    check.check_files(config)
-    return config
-
-
-def _tree(source: Source, registry: Registry) -> Tree:
-    if isinstance(source, Tree):
-        return source
-    if isinstance(source, Mapping):
-        return files.from_mapping(source, "settings from Python")
-    name = os.fspath(source)
-    if name.endswith((".yaml", ".yml")) or os.path.sep in name or os.path.isfile(name):
-        return files.load_file(name)
-    try:
-        preset = registry.preset(name)
-    except NotFoundError:
-        if os.path.isdir(name):
-            return files.load_file(name)  # says what a folder is good for
-        raise
-    return files.load_preset(preset)
+__all__ = [
+    "LoadedPolicy",
+    "Recording",
+    "configure",
+    "enjoy",
+    "evaluate",
+    "load_policy",
+    "record",
+    "train",
+]
 
 
 def train(
@@ -152,11 +129,11 @@ def evaluate(
         config = source
         folder = Path(config.runner.ckpt_dir or RUNS / setup.run_name(config))
     else:
-        config, folder = _saved_run(source, overrides)
+        config, folder = saved_run(source, overrides)
     if not folder.is_dir():
         raise NotFoundError(f"{folder}: no such run")
     config = setup.decide(config)
-    path = agent_path(folder, model) if model else _configured_agent(config, folder)
+    path = agent_path(folder, model) if model else configured_agent(config, folder)
     env_spec = setup.env_spec_of(config)
     weights, meta = load_agent(path, config.algorithm, env_spec)
     plan, _ = setup.plan_of(config, env_spec)
@@ -165,17 +142,6 @@ def evaluate(
         played = play(plan, weights, int(meta["updates"]), transport)
     metrics, each = summarise(plan, played)
     return Evaluation(path.stem, str(folder), sum(map(len, played)), metrics, each)
-
-
-def _configured_agent(config: ResolvedConfig, folder: Path) -> Path:
-    """The agent that ``runner.eval_model`` names, else the newest. One that is not there is a ConfigError."""
-    try:
-        return agent_path(folder, config.runner.eval_model)
-    except NotFoundError as error:
-        if config.runner.eval_model is None:
-            raise
-        lines = [config.line(("runner", "eval_model"), line) for line in error.lines]
-        raise ConfigError(lines) from error
 
 
 def _for_evaluation(plan: WorkerPlan, episodes: int | None) -> WorkerPlan:
@@ -206,24 +172,13 @@ class LoadedPolicy:
 
 def load_policy(run: str | os.PathLike[str], model: str | None = None, *, num_envs: int = 1) -> LoadedPolicy:
     """The policy of an agent file of a run's folder (the newest by default), acting on ``num_envs`` rows at once."""
-    config, folder = _saved_run(run, ())
+    config, folder = saved_run(run, ())
     env_spec = setup.env_spec_of(config)
     weights, meta = load_agent(agent_path(folder, model), config.algorithm, env_spec)
     context = PolicyContext("evaluator", 0, 1, num_envs)
     policy: Policy = load_object(config.algorithm.policy)(config.agent, env_spec, context)
     policy.set_weights(weights)
     return LoadedPolicy(policy, env_spec, meta)
-
-
-def _saved_run(source: Source, overrides: Sequence[str]) -> tuple[ResolvedConfig, Path]:
-    """The configuration of a run's folder, or of a source that names one."""
-    if isinstance(source, str | os.PathLike) and is_run(Path(source)):
-        folder = Path(source)
-        # Nothing is written, so the folder that the file names need not be writable, or there.
-        elsewhere = {"runner": {"ckpt_dir": None}}
-        return configure(folder / CONFIG_FILE, elsewhere, overrides=overrides), folder
-    config = configure(source, overrides=overrides)
-    return config, Path(config.runner.ckpt_dir or RUNS / setup.run_name(config))
 
 
 def _folder(config: ResolvedConfig, resume: Resume) -> RunFolder:

@@ -1,4 +1,4 @@
-"""Frames into a video file, one at a time. imageio, an extra, is imported only here, when it is needed.
+"""Frames into a video file, one at a time, by ffmpeg. imageio-ffmpeg, an extra that brings it, is imported only here.
 
 Letters: H, W height and width of a frame in pixels.
 """
@@ -20,6 +20,8 @@ INSTALL = 'pip install "omnirl-gymnasium[video]"'
 FORMATS = (".mp4", ".gif")
 _FASTEST_GIF = 50.0
 """Frames per second; viewers show a GIF with shorter pauses slowly instead."""
+_OWN_PALETTES = "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1"
+"""A GIF has 256 colours; one palette for all frames would have to wait for the last one."""
 
 
 def check_target(path: Path) -> None:
@@ -34,9 +36,8 @@ def check_target(path: Path) -> None:
         raise NotFoundError(f"{path}: there is no folder {path.parent}")
     if path.exists():
         raise ConfigError(f"{path} is there already: choose another name with --out, or remove it")
-    missing = [name for name in ("imageio", "imageio_ffmpeg") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise PluginError(f"no video: {' and '.join(missing)} not installed; run: {INSTALL}")
+    if importlib.util.find_spec("imageio_ffmpeg") is None:
+        raise PluginError(f"no video: imageio-ffmpeg is not installed; run: {INSTALL}")
 
 
 class VideoFile:
@@ -68,9 +69,9 @@ class VideoFile:
             raise ValueError(f"a frame has the shape {frame.shape}, the first one had {self.shape}")
         try:
             if self._writer is None:
-                self._writer = self._open()
+                self._writer = self._open(_even(frame).shape)
             if self.frames % self._every == 0:
-                self._writer.append_data(frame if self._gif else _even(frame))
+                self._writer.send(np.ascontiguousarray(_even(frame)))
         except OSError as error:
             raise DiskError(f"{self.path} cannot be written: {error.strerror or error}") from error
         self.frames += 1
@@ -95,24 +96,22 @@ class VideoFile:
         if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
             raise ValueError(f"a frame is {frame.dtype} {list(frame.shape)}, not uint8 [height, width, 3]")
 
-    def _open(self) -> Any:
-        import imageio.v2 as imageio
+    def _open(self, shape: tuple[int, ...]) -> Any:
+        """ffmpeg as a generator that takes frames."""
+        from imageio_ffmpeg import write_frames
 
-        if self._gif:
-            milliseconds = 1000 * self._every / self.frames_per_second
-            return imageio.get_writer(
-                self._partial, format="GIF-PIL", mode="I", duration=milliseconds, loop=0
-            )
-        return imageio.get_writer(
-            self._partial,
-            format="FFMPEG",
-            mode="I",
-            fps=self.frames_per_second,
-            codec="libx264",
-            pixelformat="yuv420p",  # what every browser plays
+        writer = write_frames(
+            str(self._partial),
+            (shape[1], shape[0]),
+            fps=self.frames_per_second / self._every,
+            codec="gif" if self._gif else "libx264",
+            pix_fmt_out="pal8" if self._gif else "yuv420p",  # the latter is what every browser plays
             macro_block_size=1,  # else frames are scaled to multiples of 16
             ffmpeg_log_level="error",
+            output_params=["-vf", _OWN_PALETTES] if self._gif else None,
         )
+        writer.send(None)
+        return writer
 
 
 def _even(frame: Array) -> Array:
