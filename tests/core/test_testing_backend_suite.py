@@ -11,7 +11,7 @@ from omnirl.testing import BackendSuite
 from omnirl.testing.environments import BACKEND, ENVIRONMENTS, PropConfig, build_single
 
 FAKES = str(Path(__file__).parent / "fakes")
-RANDOM = {"probe_p2", "probe_p5", "probe_c2", "two_step", "chain5"}
+RANDOM = {"probe_p2", "probe_p5", "probe_c2", "two_step", "chain5", "pixels", "motion"}
 
 
 class TestTestingBackend(BackendSuite):

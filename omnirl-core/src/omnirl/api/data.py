@@ -1,7 +1,7 @@
 """What crosses a process: frozen structs of numpy arrays, time-major and C-contiguous.
 
 Letters: T steps of a rollout, B parallel environments of one sampler, N transitions, K finished episodes,
-A action size; ``*obs`` and ``*act`` are the shapes of the spec. T and B are fixed for a run.
+A action size; ``*obs`` and ``*act`` are the shapes of the spec; k frames of a stack. T and B are fixed for a run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
+
+from omnirl.api.frames import stacked_finals, stacked_rows
 
 Array: TypeAlias = npt.NDArray[Any]
 Obs: TypeAlias = Array | Mapping[str, Array]
@@ -60,13 +62,14 @@ class Rollout:
     """T steps of B environments; every [T, B] cell is a real transition.
 
     ============  ==================================================================================
-    obs           [T+1, B, *obs]; the last row is where the next rollout begins
+    obs           [k-1 + T+1, B, *obs] single frames; the last row is where the next rollout begins, the first k-1
+                  are the lead-in: the frames before row 0, or its episode's first. k is 1 unless the spec stacks
     first         [T+1, B] bool: the row is an episode's first observation
     action        [T, B, *act]
     reward        [T, B] float32
     terminated    [T, B] bool: the episode reached a terminal state (no bootstrap)
     truncated     [T, B] bool: the episode was cut (bootstrap from its final observation)
-    final_obs     [K, *obs]: final observations of the episodes that ended in this rollout
+    final_obs     [K, *obs]: final frames of the episodes that ended in this rollout
     final_at      [K, 2] int64: their (t, b)
     extras        name -> [T, B, ...], from ``ActionSample.extras``
     sampler       index of the sampler; ``incarnation`` counts its restarts; ``number`` its rollouts
@@ -99,17 +102,31 @@ class Rollout:
         return int(self.reward.shape[0] * self.reward.shape[1])
 
     def observations(self) -> Obs:
-        """The observations [T+1, B, *obs] that the policy saw."""
-        return self.obs
+        """The observations [T+1, B, *obs] that the policy saw, frames stacked along the first axis of ``*obs``."""
+        if isinstance(self.obs, Mapping):
+            return {name: stacked_rows(rows, self.first) for name, rows in self.obs.items()}
+        return stacked_rows(self.obs, self.first)
 
-    def next_obs(self) -> Obs:
-        """What each transition led to, [T, B, *obs]: the following row, or the final observation at an end."""
+    def final_observations(self) -> Obs:
+        """The final observations [K, *obs] of the episodes that ended, frames stacked."""
         if isinstance(self.obs, Mapping):
             finals = self.final_obs
             assert isinstance(finals, Mapping)
-            return {name: self._next(rows, finals[name]) for name, rows in self.obs.items()}
+            return {
+                name: stacked_finals(rows, self.first, finals[name], self.final_at)
+                for name, rows in self.obs.items()
+            }
         assert not isinstance(self.final_obs, Mapping)
-        return self._next(self.obs, self.final_obs)
+        return stacked_finals(self.obs, self.first, self.final_obs, self.final_at)
+
+    def next_obs(self) -> Obs:
+        """What each transition led to, [T, B, *obs]: the following row, or the final observation at an end."""
+        rows, finals = self.observations(), self.final_observations()
+        if isinstance(rows, Mapping):
+            assert isinstance(finals, Mapping)
+            return {name: self._next(entry, finals[name]) for name, entry in rows.items()}
+        assert not isinstance(finals, Mapping)
+        return self._next(rows, finals)
 
     def _next(self, rows: Array, finals: Array) -> Array:
         if len(self.final_at) == 0:

@@ -8,7 +8,7 @@ Letters: A action size; ``*obs`` the observation's shape.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,11 @@ import numpy.typing as npt
 class ArraySpec:
     """One observation array of ``shape`` and numpy ``dtype`` (a name such as ``"float32"``).
 
-    layout: ``"vector"`` for flat features, ``"image"`` for uint8 ``[C, H, W]``, scaled once, in the network.
-    frame_stack: number of single frames that make one observation.
+    layout: ``"vector"`` for flat features, ``"image"`` for ``[C, H, W]``, scaled once, in the network: uint8 from 0
+    to 255, or float32 and bool that are used as they are.
+    frame_stack: number k of single frames that make one observation. ``shape`` is that of a single frame, which is
+    what environments hand out and what is stored; policies and learners get :meth:`stacked`. ValueError where there
+    is no axis to stack along.
     """
 
     shape: tuple[int, ...]
@@ -28,10 +31,20 @@ class ArraySpec:
     layout: str = "vector"
     frame_stack: int = 1
 
+    def __post_init__(self) -> None:
+        if self.frame_stack < 1 or (self.frame_stack > 1 and not self.shape):
+            raise ValueError(f"frame_stack {self.frame_stack} does not fit the shape {self.shape}")
+
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """Number of elements of one frame."""
         return int(np.prod(self.shape, dtype=np.int64))
+
+    def stacked(self) -> ArraySpec:
+        """What policies and learners see: k frames one after the other along the first axis, the oldest first."""
+        if self.frame_stack == 1:
+            return self
+        return replace(self, shape=(self.frame_stack * self.shape[0], *self.shape[1:]), frame_stack=1)
 
 
 ACTION_MASK = "action_mask"
@@ -56,6 +69,10 @@ class DictSpec:
     def inputs(self) -> tuple[tuple[str, ArraySpec], ...]:
         """The entries without the action mask: what there is to see."""
         return tuple(entry for entry in self.entries if entry[0] != ACTION_MASK)
+
+    def stacked(self) -> DictSpec:
+        """What policies and learners see: the entries, each :meth:`ArraySpec.stacked`."""
+        return DictSpec(tuple((name, entry.stacked()) for name, entry in self.entries))
 
 
 @dataclass(frozen=True)
@@ -125,7 +142,10 @@ ActionSpec = DiscreteAction | MultiDiscreteAction | ContinuousAction
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """One environment: its observation, its action and the names that ``aggregate_evaluations`` returns."""
+    """One environment: its observation, its action and the names that ``aggregate_evaluations`` returns.
+
+    notes: lines about what the backend decided of its own accord, told once when a run starts.
+    """
 
     observation: ObservationSpec
     action: ActionSpec
@@ -138,6 +158,7 @@ class EnvSpec:
         "episodes",
     )
     id: str = ""
+    notes: tuple[str, ...] = ()
 
     def describe(self) -> dict[str, Any]:
         """A JSON form, written into checkpoints and compared when one is loaded."""

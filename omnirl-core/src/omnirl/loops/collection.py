@@ -21,20 +21,28 @@ from omnirl.api.algorithm import ActContext, Policy
 from omnirl.api.data import Array, Obs, Rollout
 from omnirl.api.environment import Environment, Streams
 from omnirl.api.errors import CheckpointError
+from omnirl.api.specs import ObservationSpec
 from omnirl.loops import observations
+from omnirl.loops.frame_stacks import FrameStacks, frame_stacks
 from omnirl.loops.history import ActionHistory
 
 
 def collect_loop(
-    environment: Environment, policy: Policy, unroll_length: int, streams: Streams
+    environment: Environment,
+    policy: Policy,
+    unroll_length: int,
+    streams: Streams,
+    observation: ObservationSpec | None = None,
 ) -> RolloutCollector:
     """A collector of rollouts of ``unroll_length`` steps T from all B sub-environments of ``environment``.
 
-    Nothing is reset before the first :meth:`RolloutCollector.collect`.
+    Where ``observation`` is given and says that frames are stacked, the policy acts on stacks of the single frames
+    that the environment hands out. Nothing is reset before the first :meth:`RolloutCollector.collect`.
     """
     if unroll_length < 1:
         raise ValueError(f"unroll_length must be at least 1, not {unroll_length}")
-    return RolloutCollector(environment, policy, unroll_length, streams)
+    stacks = frame_stacks(observation, environment.num_envs)
+    return RolloutCollector(environment, policy, unroll_length, streams, stacks)
 
 
 class RolloutCollector:
@@ -45,7 +53,12 @@ class RolloutCollector:
     """
 
     def __init__(
-        self, environment: Environment, policy: Policy, unroll_length: int, streams: Streams
+        self,
+        environment: Environment,
+        policy: Policy,
+        unroll_length: int,
+        streams: Streams,
+        stacks: FrameStacks | None = None,
     ) -> None:
         self.number = 0
         self._environment = environment
@@ -53,6 +66,7 @@ class RolloutCollector:
         self._finish = getattr(policy, "finish", None)
         self._length = unroll_length
         self._streams = streams
+        self._stacks = stacks
         self._envs = environment.num_envs
         self._episodes = np.zeros(self._envs, np.int64)
         self._history = ActionHistory(self._envs)
@@ -66,10 +80,13 @@ class RolloutCollector:
         The arrays are new and belong to the caller. Raises ValueError where a policy changes the names of its
         extras within a rollout, and whatever the environment or the policy raises.
         """
-        length, envs = self._length, self._envs
+        length, envs, stacks = self._length, self._envs, self._stacks
         if self._obs is None:
-            self._obs = observations.reset_all(self._environment, self._seed)
-        obs = observations.allocate((length + 1, envs), observations.read(self._obs, 0))
+            self._obs = self._reset_all()
+        if stacks is None:
+            whole = obs = observations.allocate((length + 1, envs), observations.read(self._obs, 0))
+        else:
+            whole, obs = stacks.allocate(length + 1)
         observations.write(obs, 0, self._obs)
         first = np.zeros((length + 1, envs), np.bool_)
         first[0] = self._first
@@ -85,9 +102,8 @@ class RolloutCollector:
         rng = self._streams.policy(self.number)
         for t in range(length):
             steps = env_steps + t * envs
-            sample = policy.sample_action(
-                observations.read(obs, t), ActContext(rng, steps, progress(steps), first[t])
-            )
+            seen = observations.read(obs, t) if stacks is None else stacks.observations
+            sample = policy.sample_action(seen, ActContext(rng, steps, progress(steps), first[t]))
             if t == 0:
                 rows = {name: _rows(length, value) for name, value in sample.extras.items()}
                 action = rows["action"] = _rows(length, sample.action)
@@ -102,6 +118,8 @@ class RolloutCollector:
             # The stored row is what the environment gets, so that replaying it repeats the episode.
             step = environment.step(action[t])
             observations.write(obs, t + 1, step.obs)
+            if stacks is not None:
+                stacks.push(step.obs)
             reward[t] = step.reward
             terminated[t] = step.terminated
             np.greater(step.truncated, step.terminated, out=truncated[t])  # terminated wins when both are set
@@ -114,13 +132,13 @@ class RolloutCollector:
                 for i in ended.tolist():
                     self._episodes[i] += 1
                     self._history.begin(i, ahead=t + 1)
-                    observations.write(obs, (t + 1, i), environment.reset(i, self._seed(i)))
+                    self._reset(i, obs, (t + 1, i))
 
         extras: Mapping[str, Array] = rows if self._finish is None else self._finish(dict(rows))
         self._history.extend(action)
         self._obs, self._first = observations.copy(observations.read(obs, length)), first[length].copy()
         rollout = Rollout(
-            obs=obs,
+            obs=whole,
             first=first,
             action=action,
             reward=reward,
@@ -175,7 +193,7 @@ class RolloutCollector:
             return True
         self._episodes = np.array(episodes, np.int64)
         actions, starts = np.asarray(state["actions"]), np.asarray(state["starts"])
-        self._obs = observations.reset_all(self._environment, self._seed)
+        self._obs = self._reset_all()
         exact = np.full(self._envs, self._environment.seedable)
         if self._environment.seedable:
             exact &= self._replay(self._obs, actions, starts)
@@ -189,7 +207,7 @@ class RolloutCollector:
             self._history.begin(i)
             self._first[i] = True
             self._episodes[i] += 1
-            observations.write(self._obs, i, self._environment.reset(i, self._seed(i)))
+            self._reset(i, self._obs, i)
         return bool(exact.all())
 
     def _replay(self, obs: Obs, actions: Array, starts: Array) -> Array:
@@ -202,11 +220,27 @@ class RolloutCollector:
         for s, action in enumerate(actions):
             step = self._environment.step(action)
             observations.write(obs, slice(None), step.obs)
+            if self._stacks is not None:
+                self._stacks.push(step.obs)
             ended = np.asarray(step.terminated) | np.asarray(step.truncated)
             exact &= ~(ended & (starts <= s))
             for i in np.flatnonzero(ended | (starts == s + 1)).tolist():
-                observations.write(obs, i, self._environment.reset(i, self._seed(i)))
+                self._reset(i, obs, i)
         return exact
+
+    def _reset_all(self) -> Obs:
+        """Begin an episode of every sub-environment; its first observations [B, *obs]."""
+        obs = observations.reset_all(self._environment, self._seed)
+        if self._stacks is not None:
+            self._stacks.fill(obs)
+        return obs
+
+    def _reset(self, index: int, obs: Obs, place: Any) -> None:
+        """Begin an episode of sub-environment ``index``; its first observation goes to ``obs[place]``."""
+        row = self._environment.reset(index, self._seed(index))
+        observations.write(obs, place, row)
+        if self._stacks is not None:
+            self._stacks.begin(index, row)
 
     def _seed(self, index: int) -> int:
         return self._streams.episode_seed(index, int(self._episodes[index]))

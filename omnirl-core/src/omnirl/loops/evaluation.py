@@ -13,7 +13,9 @@ import numpy as np
 from omnirl.api.algorithm import ActContext, Policy
 from omnirl.api.data import Array, Episode
 from omnirl.api.environment import Environment, Streams
+from omnirl.api.specs import ObservationSpec
 from omnirl.loops import observations
+from omnirl.loops.frame_stacks import frame_stacks
 
 
 def quotas(num_episodes: int, num_envs: int) -> Array:
@@ -22,10 +24,16 @@ def quotas(num_episodes: int, num_envs: int) -> Array:
 
 
 def evaluation_loop(
-    environment: Environment, policy: Policy, num_episodes: int, streams: Streams
+    environment: Environment,
+    policy: Policy,
+    num_episodes: int,
+    streams: Streams,
+    observation: ObservationSpec | None = None,
 ) -> list[Episode]:
     """Play ``num_episodes`` with the policy's deterministic actions, listed by sub-environment.
 
+    Where ``observation`` is given and says that frames are stacked, the policy acts on stacks of the single frames
+    that the environment hands out.
     Episode k of sub-environment i begins from ``streams.episode_seed(i, k)``. A sub-environment that has
     played its quota is stepped along, since the others need it, and ignored. Returns are summed in float64; an
     environment's own figures are taken as :class:`omnirl.api.MeasuredEnvironment` says.
@@ -40,13 +48,19 @@ def evaluation_loop(
     total, length = np.zeros(envs, np.float64), np.zeros(envs, np.int64)
 
     obs = observations.reset_all(environment, lambda i: streams.episode_seed(i, 0))
+    seen, stacks = obs, frame_stacks(observation, envs)
+    if stacks is not None:
+        stacks.fill(obs)
+        seen = stacks.observations
     # Nothing is collected, so the clock stands still; the generator is there for policies that demand one.
     rng, progress, first = streams.policy(0), streams.progress(0), np.ones(envs, np.bool_)
     measure = getattr(environment, "episode_metrics", None)
     remaining = num_episodes
     while remaining:
-        step = environment.step(policy.choose_action(obs, ActContext(rng, 0, progress, first)))
+        step = environment.step(policy.choose_action(seen, ActContext(rng, 0, progress, first)))
         observations.write(obs, slice(None), step.obs)
+        if stacks is not None:
+            stacks.push(step.obs)
         total += step.reward
         length += 1
         first = np.asarray(step.terminated) | np.asarray(step.truncated)
@@ -57,5 +71,8 @@ def evaluation_loop(
                 remaining -= 1
             total[i], length[i] = 0.0, 0
             begun[i] += 1
-            observations.write(obs, i, environment.reset(i, streams.episode_seed(i, int(begun[i]))))
+            row = environment.reset(i, streams.episode_seed(i, int(begun[i])))
+            observations.write(obs, i, row)
+            if stacks is not None:
+                stacks.begin(i, row)
     return [episode for episodes in played for episode in episodes]

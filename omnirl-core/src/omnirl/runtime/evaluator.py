@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from omnirl.api.algorithm import PolicyContext
 from omnirl.api.data import Episode
 from omnirl.api.environment import EnvContext
@@ -40,7 +42,8 @@ class Evaluator:
         """Play the plan's number of episodes with ``weights``."""
         act_with(self.policy, weights)
         streams = EvaluatorStreams(self.plan.seeds.evaluator, weights.version, self.index)
-        loop = self.plan.env_backend.evaluation_loop or evaluation_loop
+        own = partial(evaluation_loop, observation=self.plan.env_spec.observation)
+        loop = self.plan.env_backend.evaluation_loop or own
         return tuple(loop(self.environment, self.policy, self.plan.episodes, streams))
 
     def close(self) -> None:

@@ -142,7 +142,8 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
         saves=saves,
         stop_return=runner.stop_return,
     )
-    notices = ([folder.notice] if folder.notice else []) + list(resumed.notices if resumed else ())
+    notices = [folder.notice] if folder.notice else []
+    notices += [*(resumed.notices if resumed else ()), *env_spec.notes]
     made = resumed.manifest["counters"]["updates"] if resumed else 0
     if made >= target.updates:
         notices.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ class Sampler:
         env_context = EnvContext("sampler", index, plan.num_envs)
         self.environment = CountedEnvironment(backend.build_env(plan.env_config, env_context))
         streams = SamplerStreams(plan.seeds.sampler, index, incarnation, plan.target_steps)
-        loop = backend.collection_loop or collect_loop
+        loop = backend.collection_loop or partial(collect_loop, observation=plan.env_spec.observation)
         self.collector = loop(self.environment, self.policy, plan.flow.unroll_length, streams)
         self.totals = EpisodeTotals(plan.num_envs)
         self.version: int | None = None

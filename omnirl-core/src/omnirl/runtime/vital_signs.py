@@ -70,7 +70,8 @@ def nonfinite_value(rollout: Rollout, steps_before: int) -> str:
         found = _first(rows)
         if found is not None:
             place, value = found
-            return f"env step {steps_before + place[0]}, {label} is {value}"
+            row = place[0] - (len(rows) - len(rollout.first))  # the lead-in of stacked frames comes first
+            return f"env step {steps_before + row}, {label} is {value}"
         found = _first(finals[name])
         if found is not None:
             place, value = found

@@ -6,6 +6,7 @@ Letters: N observations; B environments; ``*obs``, ``*act`` the spec's shapes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -84,7 +85,8 @@ class AlgorithmBench:
 
     def many_observations(self, env_spec: EnvSpec, batches: int) -> Iterator[Any]:
         """``batches`` of them."""
-        environment = NoiseEnvironment(env_spec, self.num_envs)
+        spec = replace(env_spec, observation=env_spec.observation.stacked())
+        environment = NoiseEnvironment(spec, self.num_envs)
         for i in range(self.num_envs):
             environment.reset(i, i)
         for _ in range(batches):

@@ -6,7 +6,8 @@ Letters: T steps, B sub-environments; ``*obs``, ``*act`` the spec's shapes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from omnirl.api.algorithm import ActContext
 from omnirl.api.data import Array, Obs, Rollout
 from omnirl.api.environment import Collector, EnvContext, Environment
 from omnirl.api.plugin import EnvBackendSpec, load_object
-from omnirl.api.specs import EnvSpec
+from omnirl.api.specs import ArraySpec, DictSpec, EnvSpec, ObservationSpec
 from omnirl.loops import observations
 from omnirl.loops.collection import collect_loop
 from omnirl.testing.fakes import FakePolicy, FakeStreams, RecordingEnvironment
@@ -127,8 +128,10 @@ class BackendBench:
 
     def collector(self, env: Mapping[str, Any]) -> Collector:
         """A fresh collector, by the backend's own loop where it has one, with a policy that acts at random."""
-        loop = load_object(self.spec.backend).collection_loop or collect_loop
-        policy = FakePolicy(self.env_spec(env), self.num_envs)
+        spec = self.env_spec(env)
+        own = load_object(self.spec.backend).collection_loop
+        loop = own or partial(collect_loop, observation=spec.observation)
+        policy = FakePolicy(spec, self.num_envs)
         collector: Collector = loop(self.build(env), policy, self.unroll_length, FakeStreams())
         return collector
 
@@ -154,7 +157,8 @@ class BackendBench:
         spec = self.env_spec(env)
         environment = RecordingEnvironment(self.build(env, num_envs=num_envs), spec)
         envs = environment.num_envs
-        policy, streams = FakePolicy(spec, envs), FakeStreams()
+        streams = FakeStreams()
+        policy = FakePolicy(replace(spec, observation=single_frames(spec.observation)), envs)
         rng, first = np.random.default_rng(3), np.zeros(envs, np.bool_)
         episodes = np.zeros(envs, np.int64)
         now = observations.reset_all(environment, lambda i: streams.episode_seed(i, 0))
@@ -186,6 +190,26 @@ class BackendBench:
 def observation_of(obs: Obs, place: tuple[int, int]) -> Obs:
     """The observation [*obs] at (t, b)."""
     return observations.read(obs, place)
+
+
+def single_frames(observation: ObservationSpec) -> ObservationSpec:
+    """The same without stacks: what an environment itself hands out."""
+    if isinstance(observation, DictSpec):
+        return DictSpec(tuple((name, replace(entry, frame_stack=1)) for name, entry in observation.entries))
+    return replace(observation, frame_stack=1)
+
+
+def newest_frames(obs: Obs, spec: EnvSpec) -> Obs:
+    """The last frame of each stack: [T, B, k * C, ...] -> [T, B, C, ...]; what is not stacked as it is."""
+    if isinstance(obs, Mapping):
+        assert isinstance(spec.observation, DictSpec)
+        return {name: _newest(obs[name], entry) for name, entry in spec.observation.entries}
+    assert isinstance(spec.observation, ArraySpec)
+    return _newest(obs, spec.observation)
+
+
+def _newest(obs: Array, spec: ArraySpec) -> Array:
+    return obs if spec.frame_stack == 1 else obs[:, :, -spec.shape[0] :]
 
 
 def ends(ended: Array) -> list[list[int]]:

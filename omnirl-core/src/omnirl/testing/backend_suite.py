@@ -28,6 +28,7 @@ Letters: T steps, B sub-environments; ``*obs``, ``*act`` the spec's shapes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +43,7 @@ from omnirl.loops.aggregate import aggregate
 from omnirl.loops.collection import collect_loop
 from omnirl.loops.evaluation import evaluation_loop
 from omnirl.testing import trees
-from omnirl.testing.backend_bench import BackendBench, ends, observation_of
+from omnirl.testing.backend_bench import BackendBench, ends, newest_frames, observation_of
 from omnirl.testing.fakes import FakePolicy, FakeStreams, check_observation
 from omnirl.testing.suite import loaded_by, raises, skip
 
@@ -174,8 +175,8 @@ class BackendSuite(BackendBench):
         action = np.concatenate([rollout.action for rollout in rollouts])
         steps = self.play(env, actions=action)
         found = {
-            "obs": _joined([_rows(rollout.obs) for rollout in rollouts]),
-            "next_obs": _joined([rollout.next_obs() for rollout in rollouts]),
+            "obs": _joined([_rows(newest_frames(r.observations(), spec)) for r in rollouts]),
+            "next_obs": _joined([newest_frames(r.next_obs(), spec) for r in rollouts]),
             "reward": np.concatenate([rollout.reward for rollout in rollouts]),
             "terminated": np.concatenate([rollout.terminated for rollout in rollouts]),
             "truncated": np.concatenate([rollout.truncated for rollout in rollouts]),
@@ -212,7 +213,7 @@ class BackendSuite(BackendBench):
         what the rollout carries; and ``act`` tells the policy where it is."""
         spec, backend = self.env_spec(env), load_object(self.spec.backend)
         policy = FinishingPolicy(spec, self.num_envs)
-        loop = backend.collection_loop or collect_loop
+        loop = backend.collection_loop or partial(collect_loop, observation=spec.observation)
         collector = loop(self.build(env), policy, self.unroll_length, FakeStreams(target_steps=10_000))
         size = self.unroll_length * self.num_envs
         rollouts = [collector.collect(4, 100), collector.collect(5, 100 + size)]
@@ -234,9 +235,8 @@ class BackendSuite(BackendBench):
         for _ in range(2):
             environment = self.build(env, "evaluator")
             policy = FakePolicy(spec, self.num_envs)
-            episodes = list(
-                (backend.evaluation_loop or evaluation_loop)(environment, policy, 5, FakeStreams())
-            )
+            loop = backend.evaluation_loop or partial(evaluation_loop, observation=spec.observation)
+            episodes = list(loop(environment, policy, 5, FakeStreams()))
             environment.close()
             assert len(episodes) == 5, f"{len(episodes)} episodes were played, not 5"
             assert all(episode.length >= 1 for episode in episodes), "an episode has no step"
@@ -268,7 +268,7 @@ class FinishingPolicy(FakePolicy):
 
 def _check_form(rollout: Rollout, spec: EnvSpec, length: int, envs: int) -> None:
     """Shapes, dtypes, and that the flags agree with each other."""
-    check_observation(rollout.obs, spec.observation, (length + 1, envs))
+    check_observation(rollout.observations(), spec.observation.stacked(), (length + 1, envs))
     check_observation(rollout.final_obs, spec.observation, (len(rollout.final_at),))
     for name, dtype in (("reward", "float32"), ("terminated", "bool"), ("truncated", "bool")):
         array = getattr(rollout, name)

@@ -17,13 +17,18 @@ reuse                count in an environment that reuses its one array      leng
 box                  records the actions it is given                        low, high
 bad                  goes wrong at step ``at``                              mode, at, times, length
 sleepy               sleeps in every step                                   ms, length
+pixels               small pictures, best return ``length``                 length, size
+motion               ``length - 1``, with a frame_stack of 2 or more        length, size
 ===================  =====================================================  ================
+
+Every one takes ``frame_stack``.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -35,6 +40,7 @@ from omnirl.api.specs import DiscreteAction, EnvSpec
 from omnirl.testing.chains import Box, Chain, Count
 from omnirl.testing.faults import Bad, Mode, Sleepy
 from omnirl.testing.inline import InlineEnvironment
+from omnirl.testing.pixels import Motion, Pixels
 from omnirl.testing.probes import OneStep, Sequence, TwoStep, bandit, sign_matches
 from omnirl.testing.single import SingleEnvironment
 
@@ -74,6 +80,8 @@ ENVIRONMENTS: dict[str, Callable[..., SingleEnvironment]] = {
     "box": Box,
     "bad": Bad,
     "sleepy": Sleepy,
+    "pixels": Pixels,
+    "motion": Motion,
 }
 
 
@@ -94,6 +102,8 @@ class PropConfig(Config):
         default=None, description="steps for which it goes wrong; unset: ever after"
     )
     ms: NonNegative | None = Field(default=None, description="milliseconds that a step sleeps")
+    size: PositiveInt | None = Field(default=None, description="height and width of a picture, in pixels")
+    frame_stack: PositiveInt = Field(default=1, description="frames that make one observation")
 
     @model_validator(mode="after")
     def _known(self) -> PropConfig:
@@ -110,7 +120,7 @@ class PropConfig(Config):
 
     def arguments(self) -> dict[str, Any]:
         """The keys that were given, for the environment's constructor."""
-        given = self.model_dump(exclude={"id"})
+        given = self.model_dump(exclude={"id", "frame_stack"})
         return {key: value for key, value in given.items() if value is not None}
 
 
@@ -122,7 +132,8 @@ def build_single(config: PropConfig) -> SingleEnvironment:
 def get_env_spec(config: PropConfig) -> EnvSpec:
     """What the environment looks like."""
     single = build_single(config)
-    return EnvSpec(observation=single.observation, action=single.action, id=config.id)
+    observation = replace(single.observation, frame_stack=config.frame_stack)
+    return EnvSpec(observation=observation, action=single.action, id=config.id)
 
 
 def build_env(config: PropConfig, context: EnvContext) -> InlineEnvironment:

@@ -130,7 +130,7 @@ class FakePolicy:
         self.calls = int(state["calls"])
 
     def _check(self, obs: Obs, act: ActContext) -> None:
-        check_observation(obs, self._spec.observation, (self._num_envs,))
+        check_observation(obs, self._spec.observation.stacked(), (self._num_envs,))
         _check_array("act.first", act.first, (self._num_envs,), "bool")
         assert act.env_steps >= 0, f"env_steps is {act.env_steps}"
         assert 0.0 <= act.progress <= 1.0, f"progress is {act.progress}"

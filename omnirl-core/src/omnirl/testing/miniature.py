@@ -42,8 +42,9 @@ class Miniature:
         self.memory = memory(config, spec, MemoryContext(0, 1, self.learner.reduce))
         self.policy = load_object(algorithm.policy)(config, spec, PolicyContext("sampler", 0, 1, num_envs))
         steps = self.flow.warmup_steps + total_updates * self.flow.steps_per_update
+        streams = FakeStreams(seed, target_steps=steps)
         self.collector = collect_loop(
-            environment, self.policy, self.flow.unroll_length, FakeStreams(seed, target_steps=steps)
+            environment, self.policy, self.flow.unroll_length, streams, spec.observation
         )
         self.updates = 0
         self.collected = 0

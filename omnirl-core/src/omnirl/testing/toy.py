@@ -24,7 +24,7 @@ from omnirl.testing.algorithm import ToyConfig
 def _sizes(spec: EnvSpec) -> tuple[int, int]:
     assert isinstance(spec.observation, ArraySpec)
     actions = spec.action.n if isinstance(spec.action, DiscreteAction) else int(np.prod(spec.action.shape))
-    return spec.observation.size, actions
+    return spec.observation.stacked().size, actions
 
 
 class ToyPolicy:
