@@ -26,7 +26,7 @@ def test_categorical_in_numpy_and_torch(golden):
     np.testing.assert_allclose(
         categorical_log_prob(logits, actions), case["expected"]["log_prob"], rtol=1e-5, atol=1e-5
     )
-    log_prob, entropy = torch_distributions.categorical(
+    log_prob, entropy, _ = torch_distributions.categorical(
         torch.tensor(logits), torch.tensor(actions).unsqueeze(1)
     )
     np.testing.assert_allclose(log_prob.numpy(), case["expected"]["log_prob"], rtol=1e-5, atol=1e-5)
@@ -40,19 +40,46 @@ def test_gaussian_in_numpy_and_torch(golden):
     )
     expected = case["expected"]
     np.testing.assert_allclose(gaussian_log_prob(mean, log_std[0], action), [expected["log_prob"]], rtol=1e-5)
-    log_prob, entropy = torch_distributions.gaussian(
+    log_prob, entropy, _ = torch_distributions.gaussian(
         torch.tensor(mean), torch.tensor(log_std[0]), torch.tensor(action)
     )
     np.testing.assert_allclose(log_prob.numpy(), [expected["log_prob"]], rtol=1e-5)
-    assert float(entropy) == pytest.approx(expected["entropy"], rel=1e-5)
+    np.testing.assert_allclose(entropy.numpy(), [expected["entropy"]], rtol=1e-5)
 
 
 def test_several_choices_are_independent():
     """log pi and entropy are sums: two positions of 2 and 3 uniform choices."""
     logits = torch.zeros(1, 5)
-    log_prob, entropy = torch_distributions.multi_categorical(logits, torch.tensor([[1, 2]]), (2, 3))
+    log_prob, entropy, _ = torch_distributions.multi_categorical(logits, torch.tensor([[1, 2]]), (2, 3))
     assert float(log_prob) == pytest.approx(-np.log(6.0))
     assert float(entropy) == pytest.approx(np.log(6.0))
+
+
+def test_gradients_equal_autograds():
+    """Of a sum of log-probabilities and entropies with weights, for each distribution."""
+    rng = torch.Generator().manual_seed(0)
+    outputs, log_std = torch.randn(9, 5, generator=rng), torch.randn(5, generator=rng)
+    weights, d_entropy = torch.randn(9, generator=rng), 0.3
+    cases = {
+        "categorical": (torch.randint(5, (9, 1), generator=rng), torch_distributions.categorical, ()),
+        "multi": (
+            torch.randint(2, (9, 2), generator=rng),
+            torch_distributions.multi_categorical,
+            ((2, 3),),
+        ),
+        "gaussian": (torch.randn(9, 5, generator=rng), torch_distributions.gaussian, ()),
+    }
+    for name, (action, distribution, rest) in cases.items():
+        leaves = (outputs.clone().requires_grad_(), log_std.clone().requires_grad_())
+        arguments = leaves if name == "gaussian" else leaves[:1]
+        log_prob, entropy, gradient = distribution(*arguments, action, *rest)
+        ((weights * log_prob).sum() + d_entropy * entropy.sum()).backward()
+        with torch.no_grad():
+            d_outputs, d_log_std = gradient(weights, d_entropy)
+        torch.testing.assert_close(d_outputs, leaves[0].grad, rtol=1e-5, atol=1e-5)
+        assert (d_log_std is None) == (name != "gaussian")
+        if d_log_std is not None:
+            torch.testing.assert_close(d_log_std, leaves[1].grad, rtol=1e-5, atol=1e-5)
 
 
 def test_categorical_samples_follow_the_softmax():

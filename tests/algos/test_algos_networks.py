@@ -9,6 +9,11 @@ import torch
 from omnirl.algorithms.shared.torch_network import TorchNetwork
 from omnirl.api import ArraySpec, ConfigError
 from omnirl.networks.actor_critic import ActorCritic
+from omnirl.networks.backpropagation import (
+    AutogradBackpropagation,
+    TowerBackpropagation,
+    backpropagation,
+)
 from omnirl.networks.build import build_network
 from omnirl.networks.cnn import ImageFeatures, ImageNetwork
 from omnirl.networks.config import NetworkConfig, ValueNetworkConfig
@@ -143,3 +148,45 @@ def test_kind_sets_the_defaults_of_the_other_keys():
     assert (cnn.hidden_sizes, cnn.activation) == ((512,), "relu")
     own = NetworkConfig.model_validate({"kind": "cnn", "hidden_sizes": [32], "activation": "tanh"})
     assert (own.hidden_sizes, own.activation) == ((32,), "tanh")
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("sizes", [(8, 8), (64, 3), ()])
+def test_gradients_by_hand_equal_autograds(activation, sizes):
+    """Also after a batch of another size, and over whatever the gradients held before."""
+    config = NetworkConfig(hidden_sizes=sizes, activation=activation)
+    net = ActorCritic(config, ArraySpec((5,)), 3, None, generator(0))
+    for parameter in net.parameters():
+        parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator(1))
+        parameter.grad = torch.full_like(parameter, 7.0)
+    ways = TowerBackpropagation(net), AutogradBackpropagation(net)
+    for rows in (16, 5, 16):
+        obs, d_outputs, d_values = (
+            torch.randn(shape, generator=generator(rows)) for shape in ((rows, 5), (rows, 3), (rows,))
+        )
+        results = []
+        for way in ways:
+            outputs, values = way.forward(obs)
+            way.backward(d_outputs, d_values)
+            results.append([outputs, values, *(p.grad.clone() for p in net.parameters())])
+        for by_hand, expected in zip(*results, strict=True):
+            torch.testing.assert_close(by_hand, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_only_two_plain_towers_are_differentiated_by_hand():
+    ways = []
+    for config, observation in ((NetworkConfig(), ArraySpec((4,))), (NetworkConfig(kind="cnn"), IMAGE)):
+        net = ActorCritic(config, observation, 2, None, generator(0))
+        for parameter in net.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        ways.append(type(backpropagation(net)))
+    assert ways == [TowerBackpropagation, AutogradBackpropagation]
+
+
+def test_values_without_a_graph_equal_those_with_one():
+    net = MLP((4, 64, 1), "tanh")
+    net.init_uniform(generator(0))
+    x = torch.randn(33, 4, generator=generator(1)) * 3
+    with torch.no_grad():
+        without = net(x)
+    torch.testing.assert_close(without, net(x).detach(), rtol=1e-5, atol=1e-6)

@@ -70,9 +70,9 @@ def test_ratio_is_one_within_1e5_sample_by_sample(vector_spec, make_ppo, acted_r
     ppo, policy = make_ppo(), policy_for(vector_spec)
     policy.set_weights(ppo.get_weights())
     samples = ppo._samples((acted_rollout(policy),))
-    outputs, _ = ppo.network(samples.observations)
-    log_prob, _ = ppo._distribution(outputs, samples.action)
-    ratio = (log_prob - samples.log_prob).exp().detach().numpy()
+    outputs, _ = ppo.backpropagation.forward(samples.observations)
+    log_prob = ppo._likelihood(outputs, samples.action).log_prob
+    ratio = (log_prob - samples.log_prob).exp().numpy()
     np.testing.assert_allclose(ratio, 1.0, atol=1e-5)
 
 

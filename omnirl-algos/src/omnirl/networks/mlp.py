@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import linear
@@ -15,7 +16,25 @@ from torch.nn.functional import linear
 from omnirl.networks.config import Activation
 from omnirl.networks.initialization import orthogonal_, uniform_fan_in_
 
-ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
+
+def tanh_(x: Tensor) -> Tensor:
+    """tanh of a tensor without a graph, in place; returns it.
+
+    On the CPU by numpy, which has a vectorised one for float32: a sixth of torch's time.
+    """
+    if x.device.type != "cpu":
+        return x.tanh_()
+    array = x.numpy()
+    np.tanh(array, out=array)
+    return x
+
+
+def _tanh(x: Tensor) -> Tensor:
+    # x is fresh from a linear layer, so where no graph needs it, it may be overwritten.
+    return torch.tanh(x) if x.requires_grad else tanh_(x)
+
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"tanh": _tanh, "relu": torch.relu}
 
 
 class Layer(nn.Module):
@@ -38,29 +57,30 @@ class MLP(nn.Module):
         super().__init__()
         layers = [Layer((d_out, d_in)) for d_in, d_out in pairwise(sizes)]
         self.layers = nn.ModuleList(layers)
-        self._activation = ACTIVATIONS[activation]
+        self.activation = activation
+        self._activate = ACTIVATIONS[activation]
         self._activated = len(layers) if output_activation else len(layers) - 1
         # Plain tuples: reaching a parameter through three modules costs as much as a small operation.
-        self._pairs = tuple((layer.weight, layer.bias) for layer in layers)
+        self.pairs = tuple((layer.weight, layer.bias) for layer in layers)
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, D] -> [N, sizes[-1]]."""
-        for index, (weight, bias) in enumerate(self._pairs):
+        for index, (weight, bias) in enumerate(self.pairs):
             x = linear(x, weight, bias)
             if index < self._activated:
-                x = self._activation(x)
+                x = self._activate(x)
         return x
 
     def init_orthogonal(self, rng: Generator, output_gain: float) -> None:
         """Orthogonal weights with gain sqrt(2), ``output_gain`` in the last layer, zero biases (PPO)."""
-        for weight, bias in self._pairs[:-1]:
+        for weight, bias in self.pairs[:-1]:
             orthogonal_(weight, 2.0**0.5, rng)
             nn.init.zeros_(bias)
-        weight, bias = self._pairs[-1]
+        weight, bias = self.pairs[-1]
         orthogonal_(weight, output_gain, rng)
         nn.init.zeros_(bias)
 
     def init_uniform(self, rng: Generator) -> None:
         """torch's own default, drawn from ``rng`` (DQN)."""
-        for weight, bias in self._pairs:
+        for weight, bias in self.pairs:
             uniform_fan_in_(weight, bias, rng)

@@ -38,6 +38,7 @@ from omnirl.api import (
     value_at,
 )
 from omnirl.networks.actor_critic import ActorCritic
+from omnirl.networks.backpropagation import backpropagation, gradient_of
 from omnirl.networks.initialization import generator
 
 _FIGURES = ("policy_loss", "value_loss", "entropy", "grad_norm", "approx_kl", "clip_fraction")
@@ -64,6 +65,7 @@ class Learner:
             config.network, self._observation, num_outputs(spec.action), log_std_init, generator(context.seed)
         )
         self.parameters = FlatParameters(self.network, self.device)
+        self.backpropagation = backpropagation(self.network)
         self.optimizer = FlatAdam(self.parameters, self.config.adam_epsilon)
         self.observations = (
             ObservationNormalizer(self._observation.size) if self.config.normalize_observations else None
@@ -120,8 +122,11 @@ class Learner:
         rng = np.random.default_rng(clock.seed)
         state = (self.parameters.values, *self.optimizer.tensors())
         before = [tensor.clone() for tensor in state]
+        # Every gradient is written over, but not the gaps between them, where a NaN would stay for ever.
+        self.parameters.gradient.zero_()
 
         figures: list[Tensor] = []
+        norms: list[Tensor] = []
         log_ratios: list[Tensor] = []
         for _ in range(config.epochs):
             order = torch.from_numpy(rng.permutation(count)).to(self.device)
@@ -130,15 +135,16 @@ class Learner:
                 shuffled[4] = losses.standardize_minibatches(shuffled[4], size)
             minibatches = zip(*(torch.split(tensor, size) for tensor in shuffled))
             results = [step(minibatch) for minibatch in minibatches]
-            figures.extend(torch.stack(values) for values, _ in results)
-            log_ratios = [log_ratio for _, log_ratio in results]
+            figures.extend(values for values, _ in results)
+            norms.extend(norm for _, norm in results)
+            log_ratios = [values[3] for values, _ in results]
             # The one wait for the device, once per epoch and only where it was asked for.
             if config.target_kl is not None and float(_kl(log_ratios)) > config.target_kl:
                 break
 
         # Those of the last epoch say how far the update went from the policy that acted.
         moved = torch.cat(log_ratios)
-        means = torch.stack(figures).mean(0)
+        means = torch.stack((*torch.cat(figures, 1)[:3].mean(1).unbind(), torch.stack(norms).mean()))
         kl = _kl(log_ratios)
         clipped = (moved.expm1().abs() > clip).float().mean()
         finite = torch.isfinite(means.sum()).float()
@@ -149,38 +155,33 @@ class Learner:
         self._metrics.add((*means.unbind(), kl, clipped), finite, host)
 
     def _step(
-        self,
-        minibatch: tuple[Tensor, ...],
-        *,
-        lr: float,
-        clip: float,
-        ent_coef: float,
-    ) -> tuple[tuple[Tensor, Tensor, Tensor, Tensor], Tensor]:
-        """One gradient step on M samples: (policy loss, value loss, entropy, gradient norm) and log ratios
-        [M]."""
+        self, minibatch: tuple[Tensor, ...], *, lr: float, clip: float, ent_coef: float
+    ) -> tuple[Tensor, Tensor]:
+        """One gradient step on M samples: their policy loss, value loss, entropy and log ratio [4, M], and the
+        norm of the gradient."""
         obs, action, old_log_prob, old_values, advantages, returns = minibatch
-        outputs, values = self.network(obs)
-        log_prob, entropy = self._distribution(outputs, action)
-        log_ratio = log_prob - old_log_prob
-        policy_loss = losses.clipped_surrogate_loss(log_ratio.exp(), advantages, clip)
+        outputs, values = self.backpropagation.forward(obs)
+        likelihood = self._likelihood(outputs, action)
+        log_ratio = likelihood.log_prob - old_log_prob
+        policy_loss, d_log_prob = losses.clipped_surrogate(log_ratio, advantages, clip)
         if self.config.value_clip is None:
-            value_loss = losses.half_mse_loss(values, returns)
+            value_loss, d_values = losses.half_squared_error(values, returns)
         else:
-            value_loss = losses.clipped_value_loss(values, returns, old_values, self.config.value_clip)
-        entropy = entropy.mean()
-        loss = policy_loss + self.config.vf_coef * value_loss
-        if ent_coef != 0.0:
-            loss = loss - ent_coef * entropy
-        self.parameters.gradient.zero_()
-        loss.backward()  # type: ignore[no-untyped-call]
+            value_loss, d_values = losses.clipped_half_squared_error(
+                values, returns, old_values, self.config.value_clip
+            )
+        # The loss is policy loss + vf_coef * value loss - ent_coef * entropy, each the mean over the samples.
+        d_outputs, d_log_std = likelihood.gradient(d_log_prob, -ent_coef / len(obs))
+        self.backpropagation.backward(d_outputs, d_values.mul_(self.config.vf_coef))
+        if self.network.log_std is not None and d_log_std is not None:
+            gradient_of(self.network.log_std).copy_(d_log_std)
         norm = clip_gradient_(self.parameters.gradient, self.config.max_grad_norm)
         self.optimizer.step(lr, self._finite)
-        return (policy_loss.detach(), value_loss.detach(), entropy.detach(), norm), log_ratio.detach()
+        return torch.stack((policy_loss, value_loss, likelihood.entropy, log_ratio)), norm
 
-    def _distribution(self, outputs: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
-        """log pi(action) [M] and the entropy, [M] or a scalar."""
+    def _likelihood(self, outputs: Tensor, action: Tensor) -> torch_distributions.Likelihood:
         if self.network.log_std is not None:
-            return torch_distributions.gaussian(outputs, self.network.log_std, action)
+            return torch_distributions.gaussian(outputs, self.network.log_std.detach(), action)
         if isinstance(self._action, MultiDiscreteAction):
             return torch_distributions.multi_categorical(outputs, action, self._action.nvec)
         return torch_distributions.categorical(outputs, action)

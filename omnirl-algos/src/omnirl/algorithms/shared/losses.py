@@ -7,29 +7,41 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import mse_loss
 
 
-def clipped_surrogate_loss(ratio: Tensor, advantages: Tensor, clip: float) -> Tensor:
-    """mean of -min(r A, clip(r, 1 - clip, 1 + clip) A), a scalar; both inputs [N].
+def clipped_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float) -> tuple[Tensor, Tensor]:
+    """-min(r A, clip(r, 1 - clip, 1 + clip) A) of each sample [N], and the gradient [N] of their mean by log r.
 
-    PPO: Schulman et al. 2017 (arXiv:1707.06347), eq. 7.
+    PPO: Schulman et al. 2017 (arXiv:1707.06347), eq. 7. d(r A) / d(log r) is r A itself; a clipped ratio is a
+    constant.
     """
-    return -torch.minimum(advantages * ratio, advantages * ratio.clamp(1.0 - clip, 1.0 + clip)).mean()
+    ratio = log_ratio.exp()
+    gain = advantages * ratio
+    least = torch.minimum(gain, ratio.clamp_(1.0 - clip, 1.0 + clip).mul_(advantages))
+    return -least, torch.where(gain <= least, gain, 0.0).mul_(-1.0 / len(gain))
 
 
-def half_mse_loss(values: Tensor, returns: Tensor) -> Tensor:
-    """1/2 mean (V - R)^2, a scalar; both inputs [N]."""
-    return 0.5 * mse_loss(values, returns)
+def half_squared_error(values: Tensor, returns: Tensor) -> tuple[Tensor, Tensor]:
+    """1/2 (V - R)^2 of each sample [N], and the gradient [N] of their mean by V."""
+    error = values - returns
+    return 0.5 * error.square(), error.mul_(1.0 / len(error))
 
 
-def clipped_value_loss(values: Tensor, returns: Tensor, old_values: Tensor, clip: float) -> Tensor:
-    """1/2 mean of max((V - R)^2, (V_clipped - R)^2), V held within ``clip`` of ``old_values``; all [N].
+def clipped_half_squared_error(
+    values: Tensor, returns: Tensor, old_values: Tensor, clip: float
+) -> tuple[Tensor, Tensor]:
+    """1/2 max((V - R)^2, (V_clipped - R)^2) of each sample [N], V held within ``clip`` of ``old_values``, and
+    the gradient [N] of their mean by V.
 
     Huang et al. 2022, "The 37 implementation details", detail 9 (which finds no evidence that it helps).
     """
-    clipped = old_values + (values - old_values).clamp(-clip, clip)
-    return 0.5 * torch.maximum((values - returns).square(), (clipped - returns).square()).mean()
+    change = values - old_values
+    held = change.clamp(-clip, clip)
+    error, held_error = values - returns, old_values + held - returns
+    free = error.square() >= held_error.square()
+    # A value beyond the clip is a constant there.
+    gradient = torch.where(free, error, torch.where(held == change, held_error, 0.0))
+    return 0.5 * torch.where(free, error, held_error).square(), gradient.mul_(1.0 / len(gradient))
 
 
 def standardize_minibatches(advantages: Tensor, size: int) -> Tensor:
@@ -42,7 +54,10 @@ def standardize_minibatches(advantages: Tensor, size: int) -> Tensor:
     whole = len(advantages) - len(advantages) % size
     for part in (result[:whole].view(-1, size), result[whole:].view(1, -1)):
         if part.numel() and part.shape[1] > 1:
-            part.sub_(part.mean(1, keepdim=True)).div_(part.std(1, keepdim=True) + 1e-8)
+            part.sub_(part.mean(1, keepdim=True))
+            # The deviation from what is there already: torch.std would take the mean again.
+            norm = torch.linalg.vector_norm(part, dim=1, keepdim=True)
+            part.div_(norm.mul_((part.shape[1] - 1) ** -0.5).add_(1e-8))
     return result
 
 

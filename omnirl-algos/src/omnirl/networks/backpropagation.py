@@ -1,0 +1,131 @@
+"""The backward pass of an actor-critic network, from the gradients of its two outputs to those of its parameters.
+
+On networks of [64, 64] a third of an update is not arithmetic but autograd's own work around it. Two plain MLPs
+are therefore differentiated by hand, operation for operation what autograd does; all else by autograd. Gradients
+are written into each parameter's ``grad``, over what was there: nothing needs to be zeroed before.
+
+Letters: N batch rows, D input size, O outputs of the policy's head.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from omnirl.networks.actor_critic import ActorCritic
+from omnirl.networks.mlp import MLP, tanh_
+
+
+class Backpropagation(Protocol):
+    """One forward pass, then at most one backward pass of the same batch."""
+
+    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Policy outputs [N, O] and values [N], without a graph."""
+
+    def backward(self, d_outputs: Tensor, d_values: Tensor) -> None:
+        """From the gradients of the outputs [N, O] and values [N] to those of the parameters but ``log_std``."""
+
+
+def backpropagation(network: ActorCritic) -> Backpropagation:
+    """The way to differentiate ``network``, whose parameters must have their ``grad`` by now, and keep it."""
+    if isinstance(network.policy, MLP):
+        return TowerBackpropagation(network)
+    return AutogradBackpropagation(network)
+
+
+def gradient_of(parameter: Tensor) -> Tensor:
+    """The tensor that a parameter's gradient is written into."""
+    assert parameter.grad is not None
+    return parameter.grad
+
+
+class MLPBackpropagation:
+    """Forward and backward pass of one MLP with a linear output, in arrays that are reused."""
+
+    def __init__(self, network: MLP) -> None:
+        # Plain tensors that share the parameters' memory: autograd sees nothing of what is done here.
+        self._weights = [weight.detach() for weight, _ in network.pairs]
+        self._transposed = [weight.t() for weight in self._weights]
+        self._biases = [bias.detach() for _, bias in network.pairs]
+        self._gradients = [(gradient_of(weight), gradient_of(bias)) for weight, bias in network.pairs]
+        self._tanh = network.activation == "tanh"
+        self._rows = -1
+        self._hidden: list[Tensor] = []  # the hidden layers' values [N, size] ...
+        self._d_hidden: list[Tensor] = []  # ... and their gradients
+        self._x: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, D] -> [N, outputs], a new tensor. ``x`` is kept for the backward pass."""
+        if len(x) != self._rows:
+            self._rows = len(x)
+            self._hidden, self._d_hidden = (
+                [x.new_empty(self._rows, len(bias)) for bias in self._biases[:-1]] for _ in range(2)
+            )
+        self._x = x
+        for bias, weight, hidden in zip(self._biases, self._transposed, self._hidden):
+            torch.addmm(bias, x, weight, out=hidden)
+            x = tanh_(hidden) if self._tanh else hidden.relu_()
+        return torch.addmm(self._biases[-1], x, self._transposed[-1])
+
+    def backward(self, d: Tensor) -> None:
+        """From the gradient of the outputs [N, outputs] to those of all parameters."""
+        inputs = [self._x, *self._hidden]
+        for layer in range(len(inputs) - 1, -1, -1):
+            d_weight, d_bias = self._gradients[layer]
+            if inputs[layer].shape[1] < d.shape[1]:
+                # A product with few columns takes four times as long as its transpose.
+                d_weight.copy_(torch.mm(inputs[layer].t(), d).t())
+            else:
+                torch.mm(d.t(), inputs[layer], out=d_weight)
+            torch.sum(d, 0, out=d_bias)
+            if layer == 0:
+                return
+            d_input = self._d_hidden[layer - 1]
+            torch.mm(d, self._weights[layer], out=d_input)
+            if self._tanh:
+                torch.ops.aten.tanh_backward.grad_input(d_input, inputs[layer], grad_input=d_input)
+            else:
+                torch.ops.aten.threshold_backward.grad_input(d_input, inputs[layer], 0, grad_input=d_input)
+            d = d_input
+
+
+class TowerBackpropagation:
+    """Policy and value as two MLPs."""
+
+    def __init__(self, network: ActorCritic) -> None:
+        assert isinstance(network.policy, MLP)
+        self._policy, self._value = MLPBackpropagation(network.policy), MLPBackpropagation(network.value)
+
+    @torch.no_grad()
+    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Policy outputs [N, O] and values [N]."""
+        return self._policy.forward(obs), self._value.forward(obs).squeeze(1)
+
+    @torch.no_grad()
+    def backward(self, d_outputs: Tensor, d_values: Tensor) -> None:
+        """To the gradients of both towers."""
+        self._policy.backward(d_outputs)
+        self._value.backward(d_values.unsqueeze(1))
+
+
+class AutogradBackpropagation:
+    """Any network, through autograd's graph."""
+
+    def __init__(self, network: ActorCritic) -> None:
+        self._network = network
+        self._parameters = list(network.parameters())
+        self._outputs: tuple[Tensor, Tensor]
+
+    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Policy outputs [N, O] and values [N]."""
+        self._outputs = self._network(obs)
+        outputs, values = self._outputs
+        return outputs.detach(), values.detach()
+
+    def backward(self, d_outputs: Tensor, d_values: Tensor) -> None:
+        """To the gradients of all parameters that the graph holds; those of the others become 0."""
+        for parameter in self._parameters:
+            gradient_of(parameter).zero_()
+        torch.autograd.backward(self._outputs, (d_outputs, d_values))
