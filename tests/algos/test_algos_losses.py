@@ -1,4 +1,4 @@
-"""Losses of PPO and DQN, with their gradients, against goldens and hand-computed numbers."""
+"""Losses of PPO, with their gradients, against goldens and hand-computed numbers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import pytest
 import torch
 
 from omnirl.algorithms.shared import losses
-from omnirl.algorithms.shared.targets import bootstrapped, greatest_target_value
 from omnirl.algorithms.shared.torch_distributions import categorical
-from omnirl.algorithms.shared.value_learner import TransitionTensors, temporal_difference_loss
 
 
 def tensor(values, dtype=torch.float32):
@@ -100,54 +98,3 @@ def test_an_uneven_last_minibatch_is_standardized_too():
     close(
         losses.standardize_minibatches(tensor([5.0, 5.0, 5.0, 1.0, 3.0]), 3), [0, 0, 0, -(0.5**0.5), 0.5**0.5]
     )
-
-
-def test_dqn_target_bootstraps_at_a_truncation_and_not_at_a_termination(golden):
-    case = golden("dqn/targets")
-    given = case["inputs"]
-    discount = given["gamma"] * (1 - tensor(given["terminated"]))
-    target = tensor(given["q_target_next"])
-    next_value = greatest_target_value(
-        torch.zeros(4, 1), lambda obs: torch.full((4, 3), 99.0), lambda obs: target
-    )
-    close(bootstrapped(tensor(given["rewards"]), discount, next_value), case["expected"]["dqn_target"])
-
-
-@pytest.mark.parametrize(
-    ("error_loss", "key"),
-    [(losses.huber_loss, "huber_unweighted_mean"), (losses.squared_loss, "mse_unweighted")],
-)
-def test_error_losses(golden, error_loss, key):
-    case = golden("dqn/huber_loss_weighted")
-    error = tensor(case["inputs"]["target"]) - tensor(case["inputs"]["q_taken"])
-    close(error, case["expected"]["td"])
-    close(error_loss(error).mean(), case["expected"][key])
-
-
-def test_huber_is_linear_beyond_one():
-    close(losses.huber_loss(tensor([3.0, -3.0, 0.5])), [2.5, 2.5, 0.125])
-
-
-def test_weighted_loss_reaches_only_the_taken_actions(golden):
-    """Weights multiply the loss, not the error; the target has no gradient."""
-    case = golden("dqn/huber_loss_weighted")
-    given = case["inputs"]
-    q = torch.zeros(4, 2)
-    q[:, 1] = tensor(given["q_taken"])
-    q.requires_grad_()
-    batch = TransitionTensors(
-        obs=torch.zeros(4, 1),
-        action=torch.ones(4, 1, dtype=torch.int64),
-        reward=tensor(given["target"]),
-        next_obs=torch.zeros(4, 1),
-        discount=torch.zeros(4),
-        weight=tensor(given["weights"]),
-    )
-    loss = temporal_difference_loss(greatest_target_value, losses.huber_loss)
-    result = loss(batch, lambda obs: q, lambda obs: q)
-    total = (result.loss * batch.weight).mean()
-    total.backward()
-    close(total, case["expected"]["loss_weighted"])
-    close(q.grad[:, 1], case["expected"]["grad_q"])
-    close(q.grad[:, 0], [0.0] * 4)
-    close(result.error, case["expected"]["td"])

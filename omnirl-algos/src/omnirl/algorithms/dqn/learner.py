@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 
 from omnirl.algorithms.dqn.config import Config
-from omnirl.algorithms.shared.losses import huber_loss, squared_loss
 from omnirl.algorithms.shared.observations import network_observation
 from omnirl.algorithms.shared.targets import greatest_target_value
-from omnirl.algorithms.shared.value_learner import ValueLearner, ValueSettings, temporal_difference_loss
+from omnirl.algorithms.shared.value_learner import ValueLearner, ValueSettings
+from omnirl.algorithms.shared.value_losses import huber_loss, squared_loss, temporal_difference_loss
 from omnirl.api import DiscreteAction, EnvSpec, LearnerContext, value_at
 from omnirl.networks.build import build_network
 from omnirl.networks.initialization import generator
@@ -27,6 +27,7 @@ class Learner(ValueLearner):
         error_loss = {"huber": huber_loss, "mse": squared_loss}[learner.loss]
         super().__init__(
             observation,
+            spec.action,
             network,
             target_network=build_network(config.network, observation, spec.action.n),
             loss=temporal_difference_loss(greatest_target_value, error_loss),

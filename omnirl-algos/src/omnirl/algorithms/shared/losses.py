@@ -67,13 +67,3 @@ def kl_estimates(log_ratio: Tensor) -> tuple[Tensor, Tensor]:
     Schulman 2020, "Approximating KL divergence": k3 has far less variance and is never negative.
     """
     return -log_ratio.mean(), (log_ratio.expm1() - log_ratio).mean()
-
-
-def huber_loss(error: Tensor) -> Tensor:
-    """0.5 e^2 where |e| <= 1, |e| - 0.5 elsewhere, per sample [N] (Mnih et al. 2015, error clipping)."""
-    return torch.nn.functional.huber_loss(error, torch.zeros_like(error), reduction="none")
-
-
-def squared_loss(error: Tensor) -> Tensor:
-    """e^2 per sample [N]."""
-    return error.square()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from omnirl.algorithms.shared.flat_parameters import FlatParameters
@@ -22,6 +23,13 @@ def greatest_target_value(next_obs: Tensor, online: Values, target: Values) -> T
     """max_a Q_target(s', a) [N]: Mnih et al. 2015 (Nature 518), algorithm 1. The online network has no part
     in it."""
     return target(next_obs).amax(1)
+
+
+@torch.no_grad()
+def double_target_value(next_obs: Tensor, online: Values, target: Values) -> Tensor:
+    """Q_target(s', argmax_a Q_online(s', a)) [N]: van Hasselt et al. 2016 (arXiv:1509.06461), eq. 4."""
+    best = online(next_obs).argmax(1, keepdim=True)
+    return target(next_obs).gather(1, best).squeeze(1)
 
 
 def bootstrapped(reward: Tensor, discount: Tensor, next_value: Tensor) -> Tensor:

@@ -4,14 +4,14 @@ network.
 An algorithm is this class with its own network and ``loss``; nothing here knows which it is. The loop over
 updates never waits for the device: whether a step is taken is decided on the tensor.
 
-Letters: N transitions of a batch.
+Letters: N transitions of a batch, Z outputs of the network for one action.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -19,48 +19,23 @@ from torch import Tensor, nn
 from omnirl.algorithms.shared.flat_optimizers import FlatAdam
 from omnirl.algorithms.shared.flat_parameters import FlatParameters, clip_gradient_
 from omnirl.algorithms.shared.metric_sums import MetricSums
-from omnirl.algorithms.shared.observations import network_input
-from omnirl.algorithms.shared.targets import NextValue, Values, bootstrapped, follow_
-from omnirl.api import Array, ArraySpec, Clock, LearnerContext, Rollout, Schedule, Transitions, value_at
+from omnirl.algorithms.shared.targets import follow_
+from omnirl.algorithms.shared.transition_tensors import action_tensor, transition_tensors
+from omnirl.algorithms.shared.value_losses import LossFunction
+from omnirl.api import (
+    Array,
+    ArraySpec,
+    Clock,
+    DiscreteAction,
+    LearnerContext,
+    Rollout,
+    Schedule,
+    Transitions,
+    value_at,
+)
+from omnirl.networks.output_gradient import output_gradient
 
 _FIGURES = ("loss", "q_value", "td_error", "grad_norm")
-
-
-class TransitionTensors(NamedTuple):
-    """A batch on the learner's device: observations [N, ...], action [N, 1] int64, the others [N] float32."""
-
-    obs: Tensor
-    action: Tensor
-    reward: Tensor
-    next_obs: Tensor
-    discount: Tensor
-    weight: Tensor
-
-
-class ValueLoss(NamedTuple):
-    """What a batch amounts to, per transition [N]: its loss, its temporal-difference error, its estimated
-    value. Only ``loss`` has a gradient."""
-
-    loss: Tensor
-    error: Tensor
-    value: Tensor
-
-
-LossFunction = Callable[[TransitionTensors, Values, Values], ValueLoss]
-"""``(batch, online network, target network) -> ValueLoss``"""
-
-
-def temporal_difference_loss(next_value: NextValue, error_loss: Callable[[Tensor], Tensor]) -> LossFunction:
-    """``error_loss`` of target - Q(s, a), with the target reward + discount ``next_value``."""
-
-    def loss(batch: TransitionTensors, online: Values, target: Values) -> ValueLoss:
-        with torch.no_grad():
-            goal = bootstrapped(batch.reward, batch.discount, next_value(batch.next_obs, online, target))
-        value = online(batch.obs).gather(1, batch.action).squeeze(1)
-        error = goal - value
-        return ValueLoss(error_loss(error), error.detach(), value.detach())
-
-    return loss
 
 
 @dataclass(frozen=True)
@@ -75,19 +50,35 @@ class ValueSettings:
     tau: float
 
 
+class TakenRows:
+    """Which rows of [N * actions, ...] are those of the actions that were taken."""
+
+    def __init__(self, num_actions: int, device: torch.device) -> None:
+        self._num_actions, self._device = num_actions, device
+        self._first = torch.empty(0, dtype=torch.int64)
+
+    def of(self, action: Tensor) -> Tensor:
+        """``action`` [N, 1] -> rows [N]."""
+        if len(self._first) != len(action):
+            self._first = torch.arange(len(action), device=self._device) * self._num_actions
+        return action.view(-1) + self._first
+
+
 class ValueLearner:
     """See :mod:`omnirl.api.algorithm`.
 
-    ``network`` is initialised; ``target_network``, of the same shapes, begins as its copy. ``host_figures``
-    are further metrics, functions of the clock.
+    ``network`` is initialised; ``target_network``, of the same shapes, begins as its copy. ``row`` is the shape of
+    one action's outputs, () or (Z,). ``host_figures`` are further metrics, functions of the clock.
     """
 
     def __init__(
         self,
         observation: ArraySpec,
+        action: DiscreteAction,
         network: nn.Module,
         target_network: nn.Module,
         *,
+        row: tuple[int, ...] = (),
         loss: LossFunction,
         settings: ValueSettings,
         context: LearnerContext,
@@ -101,6 +92,10 @@ class ValueLearner:
         self.target_parameters.values.copy_(self.parameters.values)
         self.optimizer = FlatAdam(self.parameters, settings.adam_epsilon)
         self._observation = observation
+        self._action = action_tensor(action, self.device)
+        self._network_gradient = output_gradient(network)
+        self._rows = TakenRows(action.n, self.device)
+        self._row = row
         self._loss = loss
         self._settings = settings
         self._host_figures = host_figures
@@ -116,31 +111,28 @@ class ValueLearner:
 
     def learn(self, batch: Transitions, clock: Clock) -> None:
         """One gradient step, and the target network where its turn has come."""
-        settings, tensors = self._settings, self._tensors(batch)
+        settings = self._settings
+        tensors = transition_tensors(batch, self._observation, self._action, self.device)
         lr = value_at(settings.lr, clock)
-        result = self._loss(tensors, self.network, self.target_network)
-        loss = (result.loss * tensors.weight).mean()
-        gradient = self.parameters.gradient.zero_()
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = clip_gradient_(gradient, settings.max_grad_norm)
-        loss = loss.detach()
-        finite = torch.isfinite(loss + norm).float()
+        outputs = self._network_gradient.forward(tensors.obs)
+        rows = self._rows.of(tensors.action)
+        taken = outputs.view(-1, *self._row).index_select(0, rows)
+        result = self._loss(tensors, taken, self.network, self.target_network)
+        # The loss of the batch is the mean of weight * loss.
+        share = tensors.weight * (1.0 / len(rows))
+        d_outputs = torch.zeros_like(outputs)
+        d_taken = result.slope * share.view(-1, *(1 for _ in self._row))
+        d_outputs.view(-1, *self._row).index_copy_(0, rows, d_taken)
+        self._network_gradient.backward(d_outputs)
+        norm = clip_gradient_(self.parameters.gradient, settings.max_grad_norm)
+        loss = torch.dot(result.loss, share)
+        health = loss + norm
+        finite = (health - health).eq_(0.0)  # 1, and 0 where it is infinite or not a number
         self.optimizer.step(lr, finite)
         if (clock.update + 1) % settings.target_update_interval == 0:
             follow_(self.target_parameters, self.parameters, finite * settings.tau)
         figures = (loss, result.value.mean(), result.error.abs().mean(), norm)
         self._metrics.add(figures, finite, {"lr": lr, **self._host_figures(clock)})
-
-    def _tensors(self, batch: Transitions) -> TransitionTensors:
-        arrays = (
-            network_input(batch.obs, self._observation),
-            batch.action.reshape(-1, 1),
-            batch.reward,
-            network_input(batch.next_obs, self._observation),
-            batch.discount,
-            batch.weight,
-        )
-        return TransitionTensors(*(torch.from_numpy(array).to(self.device) for array in arrays))
 
     def metrics(self) -> Mapping[str, float]:
         """Means since the last call; see the plugin's ``metric_names``."""

@@ -1,0 +1,49 @@
+"""From the gradient of a network's outputs to those of its parameters: by hand where it is an MLP, else by autograd.
+
+Letters: N batch rows, O outputs.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor, nn
+
+from omnirl.networks.backpropagation import MLPBackpropagation
+from omnirl.networks.mlp import MLP
+
+
+class OutputGradient(Protocol):
+    """One forward pass, then at most one backward pass of the same batch."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The outputs [N, O], without a graph."""
+
+    def backward(self, d: Tensor) -> None:
+        """From the gradient of the outputs [N, O] to those of the parameters, over what was in their ``grad``."""
+
+
+def output_gradient(network: nn.Module) -> OutputGradient:
+    """The way to differentiate ``network``, whose parameters must have their ``grad`` by now, and keep it."""
+    return MLPBackpropagation(network) if isinstance(network, MLP) else AutogradOutputs(network)
+
+
+class AutogradOutputs:
+    """Any network, through autograd's graph."""
+
+    def __init__(self, network: nn.Module) -> None:
+        self._network = network
+        self._gradients = [parameter.grad for parameter in network.parameters()]
+        self._outputs: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The outputs [N, O], without a graph."""
+        self._outputs = self._network(x)
+        return self._outputs.detach()
+
+    def backward(self, d: Tensor) -> None:
+        """To the gradients of all parameters."""
+        for gradient in self._gradients:
+            assert gradient is not None
+            gradient.zero_()
+        self._outputs.backward(d)  # type: ignore[no-untyped-call]
