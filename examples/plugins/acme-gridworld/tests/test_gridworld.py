@@ -77,3 +77,12 @@ def test_steps_cost_what_they_should():
     grid.reset(0, seed)
     rewards = [float(grid.step(np.array([move])).reward[0]) for move in (0, 3, 1)]
     assert rewards == [-0.25, -0.25, 1.0]  # against the edge, to the right, down to the goal
+
+
+def test_the_picture_shows_the_floor_the_goal_and_the_walker():
+    grid = build_env(GridworldConfig(size=2), EnvContext("evaluator", 0, 1, view="frames"))
+    seed = next(seed for seed in range(100) if grid.reset(0, seed).argmax() == 1)
+    grid.reset(0, seed)
+    corners = grid.render()[::31, ::31]
+    floor, walker, goal = (235, 235, 235), (40, 90, 200), (60, 160, 90)
+    assert [tuple(pixel) for pixel in corners.reshape(-1, 3)] == [floor, walker, floor, goal]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from omnirl.api.data import Episode
-from omnirl.api.errors import ConfigError
+from omnirl.api.errors import ConfigError, OmniRLError, WorkersFailedError
 from omnirl.config import check
+from omnirl.plugins.sources import one_line
 from omnirl.run.sources import configured_agent, saved_run
 from omnirl.runtime import setup
 from omnirl.runtime.agents import agent_path, load_agent
 from omnirl.runtime.evaluate import Evaluation, summarise
 from omnirl.runtime.plan import WorkerPlan
-from omnirl.runtime.supervision import start_error
-from omnirl.runtime.transport import raised
 from omnirl.runtime.video import check_target
 from omnirl.runtime.viewer import Viewer
 from omnirl.runtime.weights import Weights, pack
@@ -106,8 +106,12 @@ class _Viewing:
             return watch(viewer, Weights(self._version, pack(self._weights)))
         except ConfigError as error:
             raise check.placed(self.config, error) from error
-        except Exception as error:
-            raise start_error("the viewer", raised(error)) from error
+        except OmniRLError:
+            raise
+        except Exception as error:  # of the environment, the policy or the drawing
+            lines = traceback.format_exc().rstrip().splitlines()
+            text = f"while {setup.environment_name(self.config)} was {_VERBS[self.view]}: {one_line(error)}"
+            raise WorkersFailedError([text, *lines]) from error
         finally:
             if viewer is not None:
                 viewer.close()

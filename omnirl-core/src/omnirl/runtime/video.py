@@ -5,8 +5,10 @@ Letters: H, W height and width of a frame in pixels.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
+import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,8 +22,8 @@ INSTALL = 'pip install "omnirl-gymnasium[video]"'
 FORMATS = (".mp4", ".gif")
 _FASTEST_GIF = 50.0
 """Frames per second; viewers show a GIF with shorter pauses slowly instead."""
-_OWN_PALETTES = "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1"
-"""A GIF has 256 colours; one palette for all frames would have to wait for the last one."""
+_BEST_COLOURS = "[0:v]palettegen[palette];[1:v][palette]paletteuse"
+"""A GIF has 256 colours: which are best is known after the last frame, so it is made from a lossless film."""
 
 
 def check_target(path: Path) -> None:
@@ -55,6 +57,7 @@ class VideoFile:
         self._gif = path.suffix.lower() == ".gif"
         self._every = max(1, int(np.ceil(frames_per_second / _FASTEST_GIF))) if self._gif else 1
         self._partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix.lower()}")
+        self._film = path.with_name(f".{path.stem}.{os.getpid()}.film.mp4") if self._gif else self._partial
         self._writer: Any = None
 
     def __enter__(self) -> VideoFile:
@@ -83,12 +86,15 @@ class VideoFile:
             if self._writer is not None:
                 self._writer.close()
             if kind is None and self._writer is not None:
+                if self._gif:
+                    _to_gif(self._film, self._partial)
                 os.replace(self._partial, self.path)
         except OSError as failure:
             if kind is None:
                 raise DiskError(f"{self.path} cannot be written: {failure.strerror or failure}") from failure
         finally:
-            self._partial.unlink(missing_ok=True)
+            for leftover in (self._partial, self._film):
+                leftover.unlink(missing_ok=True)
 
     def _check(self, frame: Array) -> None:
         if not isinstance(frame, np.ndarray):
@@ -98,20 +104,40 @@ class VideoFile:
 
     def _open(self, shape: tuple[int, ...]) -> Any:
         """ffmpeg as a generator that takes frames."""
-        from imageio_ffmpeg import write_frames
-
-        writer = write_frames(
-            str(self._partial),
+        writer = _ffmpeg().write_frames(
+            str(self._film),
             (shape[1], shape[0]),
             fps=self.frames_per_second / self._every,
-            codec="gif" if self._gif else "libx264",
-            pix_fmt_out="pal8" if self._gif else "yuv420p",  # the latter is what every browser plays
+            codec="libx264rgb" if self._gif else "libx264",
+            pix_fmt_out="rgb24" if self._gif else "yuv420p",  # the latter is what every browser plays
+            quality=None if self._gif else 5,
+            output_params=["-qp", "0"] if self._gif else None,  # nothing is lost
             macro_block_size=1,  # else frames are scaled to multiples of 16
             ffmpeg_log_level="error",
-            output_params=["-vf", _OWN_PALETTES] if self._gif else None,
         )
         writer.send(None)
         return writer
+
+
+def _ffmpeg() -> Any:
+    return importlib.import_module("imageio_ffmpeg")  # which has no types
+
+
+def _to_gif(film: Path, gif: Path) -> None:
+    inputs = ["-i", str(film), "-i", str(film)]  # read twice, so that ffmpeg need not hold all frames
+    command = [
+        _ffmpeg().get_ffmpeg_exe(),
+        "-v",
+        "error",
+        "-y",
+        *inputs,
+        "-filter_complex",
+        _BEST_COLOURS,
+        str(gif),
+    ]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OSError(" ".join(done.stderr.split()) or f"ffmpeg ended with {done.returncode}")
 
 
 def _even(frame: Array) -> Array:

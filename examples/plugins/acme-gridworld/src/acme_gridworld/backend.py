@@ -14,7 +14,7 @@ def get_env_spec(config: GridworldConfig) -> EnvSpec:
 
 
 def build_env(config: GridworldConfig, context: EnvContext) -> GridEnvironment:
-    """``context.num_envs`` walkers; samplers and evaluators get the same."""
+    """``context.num_envs`` walkers; samplers, evaluators and viewers get the same."""
     return GridEnvironment(config, context.num_envs)
 
 
@@ -24,4 +24,5 @@ BACKEND = EnvBackend(
     collection_loop=GridCollector,
     evaluation_loop=evaluation_loop,
     aggregate_evaluations=aggregate,
+    views=("frames",),
 )

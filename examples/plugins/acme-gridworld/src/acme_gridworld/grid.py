@@ -16,12 +16,15 @@ from acme_gridworld.config import GridworldConfig
 from omnirl.api import Array, Step
 
 _MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)])
+_PIXELS = 16
+_FLOOR, _GOAL, _WALKER = (235, 235, 235), (60, 160, 90), (40, 90, 200)
 
 
 class GridEnvironment:
     """See :class:`omnirl.api.Environment`."""
 
     seedable = True
+    frames_per_second = 5.0
 
     def __init__(self, config: GridworldConfig, num_envs: int) -> None:
         self.num_envs = num_envs
@@ -58,6 +61,14 @@ class GridEnvironment:
         """Steps from each walker to its goal, [B]."""
         steps: Array = (self._config.size - 1 - self.position).sum(axis=1)
         return steps
+
+    def render(self) -> Array:
+        """The first walker's grid from above, uint8 [H, W, 3], 16 pixels per cell."""
+        cells = np.full((self._config.size, self._config.size, 3), _FLOOR, np.uint8)
+        cells[-1, -1] = _GOAL
+        cells[tuple(self.position[0])] = _WALKER
+        picture: Array = cells.repeat(_PIXELS, axis=0).repeat(_PIXELS, axis=1)
+        return picture
 
     def close(self) -> None:
         """Nothing is held."""
