@@ -21,7 +21,7 @@ MODULES = ["omnirl.algorithms.plugin", "omnirl.presets", "omnirl.networks", "omn
 
 def test_it_is_written_for_the_api():
     assert plugin.OMNIRL_API == API_NUMBER
-    assert [spec.name for spec in plugin.omnirl_algorithms()] == ["ppo", "dqn"]
+    assert [spec.name for spec in plugin.omnirl_algorithms()] == ["ppo", "dqn", "sac"]
 
 
 @pytest.mark.parametrize("spec", plugin.ALGORITHMS, ids=lambda spec: spec.name)

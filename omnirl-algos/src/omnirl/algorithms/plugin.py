@@ -50,6 +50,19 @@ ALGORITHMS = (
 
 PRESETS = tuple(
     PresetSpec(name, summary, f"omnirl.presets:{name}.yaml")
+    AlgorithmSpec(
+        name="sac",
+        summary="Soft actor-critic: off-policy, random as far as it pays, few environment steps",
+        family="actor-critic",
+        supports=Supports(actions=("discrete", "bounded_continuous"), observations=("vector",)),
+        config="omnirl.algorithms.sac.config:Config",
+        data_flow="omnirl.algorithms.sac.config:data_flow",
+        policy="omnirl.algorithms.sac.policy:Policy",
+        memory="omnirl.algorithms.sac.memory:Memory",
+        learner="omnirl.algorithms.sac.learner:Learner",
+        agent_file=_AGENT_FILE,
+        metric_names=("critic_loss", "actor_loss", "q_value", "entropy", "temperature", *_HEALTH),
+    ),
     for name, summary in (
         ("cartpole-ppo", "CartPole-v1 with PPO: 500 within 100,000 steps"),
         ("cartpole-dqn", "CartPole-v1 with DQN: above 475 within 100,000 steps"),
@@ -58,6 +71,7 @@ PRESETS = tuple(
 )
 
 
+        ("pendulum-sac", "Pendulum-v1 with SAC: about -150 within 20,000 steps"),
 @hookimpl
 def omnirl_algorithms() -> tuple[AlgorithmSpec, ...]:
     """The algorithms."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from omnirl.api import Config, IntTuple
+from omnirl.api import Config, IntTuple, PositiveInt
 
 Activation = Literal["tanh", "relu"]
 
@@ -44,3 +44,18 @@ class ValueNetworkConfig(NetworkConfig):
     activation: Activation = Field(
         default="relu", description="non-linearity of the hidden layers: tanh or relu (for cnn relu)"
     )
+
+
+class OffPolicyNetworkConfig(ValueNetworkConfig):
+    """Actor and critics apart, of [256, 256] by default, as the references of SAC and TD3 have them."""
+
+    hidden_sizes: IntTuple = Field(default=(256, 256), description="units of each hidden layer")
+    critic_hidden_sizes: IntTuple | None = Field(
+        default=None, description="units of the critics' hidden layers (unset: hidden_sizes)"
+    )
+
+
+class CriticsNetworkConfig(OffPolicyNetworkConfig):
+    """The same with a number of critics."""
+
+    num_critics: PositiveInt = Field(default=2, description="critics, each with a target network")

@@ -11,6 +11,7 @@ id                   what it is                                             keys
 probe_p1 ... p7      discrete probes, see :mod:`omnirl.testing.probes`
 probe_c1 ... c4      continuous probes, the same place
 two_step             a known distribution of returns
+..._continuous       probe_p2, p6, p7 and two_step with a continuous action
 chain5               five states with a known Q*
 count, count_term    observes t; truncated, terminated at the end                   length
 reuse                count in an environment that reuses its one array      length
@@ -41,7 +42,7 @@ from omnirl.testing.chains import Box, Chain, Count
 from omnirl.testing.faults import Bad, Mode, Sleepy
 from omnirl.testing.inline import InlineEnvironment
 from omnirl.testing.pixels import Motion, Pixels
-from omnirl.testing.probes import OneStep, Sequence, TwoStep, bandit, sign_matches
+from omnirl.testing.probes import IGNORED, ONLY, OneStep, Sequence, TwoStep, bandit, sign_matches
 from omnirl.testing.single import SingleEnvironment
 
 
@@ -72,7 +73,11 @@ ENVIRONMENTS: dict[str, Callable[..., SingleEnvironment]] = {
     "probe_c2": lambda: bandit(-1.0, 1.0, lambda obs, action: -((action - 0.5 * obs) ** 2), signed=True),
     "probe_c3": lambda: bandit(-2.0, 4.0, lambda obs, action: -((action - 2.5) ** 2)),
     "probe_c4": lambda: bandit(-1.0, 3.0, lambda obs, action: action),
-    "two_step": TwoStep,
+    "two_step": lambda: TwoStep(ONLY),
+    "probe_p2_continuous": lambda: OneStep(IGNORED, lambda obs, action: obs, signed=True),
+    "probe_p6_continuous": lambda: Sequence((0.0,) * 4, (1.0,) * 3, truncated=True, action=IGNORED),
+    "probe_p7_continuous": lambda: Sequence((0.0, 1 / 3, 2 / 3, 1.0), (1.0,) * 3, action=IGNORED),
+    "two_step_continuous": lambda: TwoStep(IGNORED),
     "chain5": Chain,
     "count": count,
     "count_term": count_term,

@@ -100,7 +100,8 @@ class LearningChecks(AlgorithmBench):
         )
 
     def _learned(self, env_id: str, obs: float, updates: int) -> float:
-        env = PropConfig(id=env_id)
+        discrete = "discrete" in self.spec.supports.actions
+        env = PropConfig(id=env_id if discrete else f"{env_id}_continuous")
         environment = build_env(env, EnvContext("sampler", 0, self.num_envs))
         run = Miniature(
             self.spec, self.probe_modules, get_env_spec(env), environment, total_updates=updates, seed=1

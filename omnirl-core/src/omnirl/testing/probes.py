@@ -18,6 +18,9 @@ probe_c2  +-1; -(a - 0.5 obs)^2, a in [-1, 1]; 1 step    a = 0.5 obs            
 probe_c3  0; -(a - 2.5)^2, a in [-2, 4]; 1 step          a = 2.5                      scaling of actions
 probe_c4  0; a, a in [-1, 3]; 1 step                     a = 3                        saturation at the bound
 ========  =============================================  ===========================  =======================
+
+Where the only discrete action makes no difference (P2, P6, P7 and the two steps of ``two_step``), ``..._continuous``
+is the same with a continuous action that makes none.
 """
 
 from __future__ import annotations
@@ -29,6 +32,11 @@ import numpy as np
 from omnirl.api.data import Array
 from omnirl.api.specs import ActionSpec, ContinuousAction, DiscreteAction
 from omnirl.testing.single import VECTOR_1
+
+ONLY = DiscreteAction(1)
+"""The one discrete action."""
+IGNORED = ContinuousAction((-1.0,), (1.0,))
+"""A continuous action that makes no difference: for algorithms that take no other."""
 
 Reward = Callable[[float, float], float]
 """``(observation, action) -> reward``"""
@@ -58,17 +66,21 @@ class OneStep:
 
 
 class Sequence:
-    """Episodes of fixed observations and rewards, with one action; ``truncated`` cuts instead of ends them.
+    """Episodes of fixed observations and rewards, whatever the action; ``truncated`` cuts instead of ends them.
 
     ``observations`` [T+1] holds the final one too, ``rewards`` [T].
     """
 
     observation = VECTOR_1
-    action = DiscreteAction(1)
 
     def __init__(
-        self, observations: tuple[float, ...], rewards: tuple[float, ...], truncated: bool = False
+        self,
+        observations: tuple[float, ...],
+        rewards: tuple[float, ...],
+        truncated: bool = False,
+        action: ActionSpec = ONLY,
     ) -> None:
+        self.action = action
         self._observations = observations
         self._rewards = rewards
         self._truncated = truncated
@@ -89,12 +101,13 @@ class Sequence:
 
 
 class TwoStep:
-    """s0 -(0)-> s1 -(+1 with probability 0.3, else -1)-> end, one action: a known distribution of returns."""
+    """s0 -(0)-> s1 -(+1 with probability 0.3, else -1)-> end, whatever the action: a known distribution of
+    returns."""
 
     observation = VECTOR_1
-    action = DiscreteAction(1)
 
-    def __init__(self) -> None:
+    def __init__(self, action: ActionSpec = ONLY) -> None:
+        self.action = action
         self._t = 0
         self._last = 0.0
 

@@ -1,0 +1,162 @@
+"""SAC's formulas against goldens, closed forms and hand-computed cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from omnirl.algorithms.sac.discrete import REDUCTIONS, entropy, soft_value
+from omnirl.algorithms.shared.soft_losses import actor_loss, average, least, soft_target, summed_squares
+from omnirl.algorithms.shared.squashed_gaussian import squashed_log_prob, squashed_sample
+from omnirl.algorithms.shared.target_entropy import target_entropy
+from omnirl.algorithms.shared.targets import bootstrapped
+from omnirl.algorithms.shared.temperature import Temperature, temperature_loss
+from omnirl.api import ContinuousAction, DiscreteAction
+
+
+def tensors(case, *names):
+    return [torch.tensor(case["inputs"][name], dtype=torch.float32) for name in names]
+
+
+def close(actual, expected, case, name="tol_float32"):
+    np.testing.assert_allclose(np.asarray(actual), expected, rtol=case[name], atol=case[name])
+
+
+@pytest.mark.parametrize(
+    "name", ["tanh_gaussian/logprob_1d_mu.3_logstd-.7", "tanh_gaussian/logprob_1d_mu0_logstd0"]
+)
+def test_squashed_log_prob(name, golden):
+    """Also where tanh rounds to 1; the form with +1e-6 inside the logarithm is off by nats there."""
+    case = golden(name)
+    u = torch.tensor(case["inputs"]["u"]).unsqueeze(1)
+    mean, log_std = case["inputs"]["mean"], torch.full_like(u, case["inputs"]["log_std"])
+    found = squashed_log_prob(u, (u - mean) / log_std.exp(), log_std).numpy()
+    close(found, case["expected"]["log_prob"], case)
+    wrong = np.array(case["must_not_equal"]["log_prob_with_eps_1e_6"])
+    extreme = np.abs(case["inputs"]["u"]) >= 5
+    assert (np.abs(found - wrong)[extreme] > 3e-3).all()
+
+
+def test_squashed_sample_and_its_gradients(golden):
+    case = golden("tanh_gaussian/reparam_gradient")
+    mean, log_std, noise = tensors(case, "mean", "log_std", "eps")
+    outputs = torch.cat((mean, log_std)).unsqueeze(0).requires_grad_()
+    action, log_prob = squashed_sample(outputs, noise.unsqueeze(0))
+    log_prob.sum().backward()
+    expected = case["expected"]
+    close(action.detach()[0], np.tanh(expected["u"]), case)
+    close(log_prob.detach()[0], expected["log_prob"], case)
+    close(outputs.grad[0], [*expected["grad_mean"], *expected["grad_log_std"]], case)
+
+
+def test_k17_log_prob_at_saturation():
+    """At mean 10, deviation 1: 17.69477, not 8.03 (from the clamped action) nor 12.89 (with +1e-6)."""
+    one = torch.ones(1, 1)
+    assert float(squashed_log_prob(10 * one, 0 * one, 0 * one)) == pytest.approx(17.69477, abs=1e-3)
+    assert float(squashed_log_prob(one, one, 0 * one)) == pytest.approx(-0.551377, abs=1e-5)
+    assert float(squashed_log_prob(0 * one, 0 * one, 0 * one)) == pytest.approx(-0.918939, abs=1e-5)
+
+
+def test_k17_extreme_outputs_have_finite_gradients():
+    outputs = torch.tensor([[1e4, -1e4, 50.0, -90.0], [-1e4, 0.0, 2.0, 1.0]], requires_grad=True)
+    action, log_prob = squashed_sample(outputs, torch.tensor([[3.0, -3.0], [0.0, 1.0]]))
+    (action.sum() + log_prob.sum()).backward()
+    assert torch.isfinite(log_prob).all()
+    assert torch.isfinite(outputs.grad).all()
+    assert float(action.detach().abs().max()) == 1.0
+
+
+def test_continuous_losses(golden):
+    case = golden("sac_continuous/losses")
+    given, expected = case["inputs"], case["expected"]
+    names = ("q1_target", "q2_target", "next_log_prob", "rewards", "log_prob", "q1_pi", "q2_pi", "q1", "q2")
+    q1_target, q2_target, next_log_prob, rewards, log_prob, q1_pi, q2_pi, q1, q2 = tensors(case, *names)
+    discount = given["gamma"] * (1 - torch.tensor(given["terminated"], dtype=torch.float32))
+    following = least(torch.stack((q1_target, q2_target)).unsqueeze(2))
+    target = soft_target(rewards, discount, following, given["alpha"] * next_log_prob)
+    close(target, expected["target"], case)
+    value = least(torch.stack((q1_pi, q2_pi)).unsqueeze(2))
+    close(actor_loss(torch.tensor(given["alpha"]), log_prob, value), expected["actor_loss"], case)
+    close(summed_squares(torch.stack((q1, q2)).unsqueeze(2), target).mean(), expected["critic_loss"], case)
+    temperature = Temperature(given["alpha"])
+    loss = temperature_loss(temperature.log_value, -log_prob.mean(), given["target_entropy"])
+    loss.backward()
+    close(loss.detach(), expected["alpha_loss"], case)
+    close(temperature.log_value.grad, expected["grad_log_alpha"], case)
+
+
+@pytest.mark.parametrize(("discount", "expected"), [(0.0, 1.0), (0.99, 4.267)])
+def test_k16_a_terminal_state_has_no_entropy(discount, expected):
+    """r = 1, Q = 3, alpha = 0.2, log pi = -1.5; masking Q alone would give 1.297 at the end."""
+    target = soft_target(
+        torch.ones(1), torch.tensor([discount]), torch.tensor([3.0]), torch.tensor([0.2 * -1.5])
+    )
+    assert float(target) == pytest.approx(expected, abs=1e-6)
+
+
+def test_average_and_least_of_critics():
+    outputs = torch.tensor([[[1.0], [5.0]], [[3.0], [2.0]]])
+    assert least(outputs).tolist() == [1.0, 2.0]
+    assert average(outputs).tolist() == [2.0, 3.5]
+    assert REDUCTIONS["min"](outputs).tolist() == [[1.0], [2.0]]
+    assert REDUCTIONS["mean"](outputs).tolist() == [[2.0], [3.5]]
+
+
+def test_discrete_value_and_target(golden):
+    case = golden("sac_discrete/soft_value_and_target")
+    logits, q1, q2, reward = tensors(case, "next_logits", "q1_target", "q2_target", "rewards")
+    value = soft_value(
+        logits, REDUCTIONS["min"](torch.stack((q1, q2))), torch.tensor(case["inputs"]["alpha"])
+    )
+    close(value, case["expected"]["v_next"], case)
+    target = bootstrapped(reward, torch.tensor([case["inputs"]["gamma"]]), value)
+    close(target, case["expected"]["target"], case)
+
+
+def test_discrete_actor_and_critic_losses(golden):
+    case = golden("sac_discrete/actor_critic_losses")
+    logits, q1, q2, target = tensors(case, "logits", "q1", "q2", "target")
+    logits.requires_grad_()
+    values, actions = torch.stack((q1, q2)), torch.tensor(case["inputs"]["actions"]).view(-1, 1)
+    loss = -soft_value(logits, values.amin(0), torch.tensor(case["inputs"]["alpha"])).mean()
+    loss.backward()
+    close(loss.detach(), case["expected"]["actor_loss"], case)
+    close(logits.grad, case["expected"]["grad_logits"], case)
+    taken = values.gather(2, actions.expand(2, -1, 1))
+    close(summed_squares(taken, target).mean(), case["expected"]["critic_loss"], case)
+
+
+def test_discrete_temperature_loss(golden):
+    case = golden("sac_discrete/alpha_loss")
+    (logits,) = tensors(case, "logits")
+    expected, temperature = case["expected"], Temperature(case["inputs"]["alpha"])
+    close(entropy(logits), expected["mean_entropy"], case)
+    loss = temperature_loss(temperature.log_value, entropy(logits), case["inputs"]["target_entropy"])
+    loss.backward()
+    close(loss.detach(), expected["loss_log_alpha_form"], case)
+    close(temperature.log_value.grad, expected["grad_log_alpha_form"], case)
+
+
+def test_target_entropy_table(golden):
+    case = golden("sac_discrete/target_entropy_table")
+    found = [
+        [target_entropy(DiscreteAction(n), ratio) for n in case["inputs"]["n_actions"]]
+        for ratio in case["inputs"]["ratios"]
+    ]
+    close(found, case["expected"]["target_entropy"], case)
+    # The greedy probability at which two actions have that entropy.
+    for ratio, greatest in case["expected"]["max_greedy_prob_allowed_2_actions"].items():
+        rest = 1 - greatest
+        bits = -(greatest * math.log(greatest) + rest * math.log(rest))
+        assert target_entropy(DiscreteAction(2), float(ratio)) == pytest.approx(bits, abs=1e-6)
+
+
+def test_k16_target_entropies():
+    for size, expected in ((2, -2.0), (6, -6.0)):  # a Box(2, 3) reaches an algorithm as six numbers
+        assert target_entropy(ContinuousAction((-5.0,) * size, (1.0,) * size), 0.6) == expected
+    assert target_entropy(DiscreteAction(2), 0.98) == pytest.approx(0.679284, abs=1e-6)
+    assert target_entropy(DiscreteAction(18), 0.98) == pytest.approx(2.832564, abs=1e-6)
+    assert target_entropy(DiscreteAction(1), 0.6) == 0.0
