@@ -105,8 +105,8 @@ def test_pixels_are_scaled_once():
     seen = []
     original = torch.relu
     features.init_uniform(generator(0))
-    features.convolutions[0].weight.data.fill_(1.0)
-    features.convolutions[0].bias.data.zero_()
+    features.convolutions.layers[0].weight.data.fill_(1.0)
+    features.convolutions.layers[0].bias.data.zero_()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch, "relu", lambda x: seen.append(x) or original(x))
         features(torch.full((1, *IMAGE.shape), 255, dtype=torch.uint8))
@@ -115,7 +115,7 @@ def test_pixels_are_scaled_once():
 
 def test_nature_cnn_has_the_published_sizes():
     net = ImageNetwork((4, 84, 84), (512,), 6, "relu")
-    shapes = [tuple(layer.weight.shape) for layer in net.features.convolutions]
+    shapes = [tuple(layer.weight.shape) for layer in net.features.convolutions.layers]
     assert shapes == [(32, 4, 8, 8), (64, 32, 4, 4), (64, 64, 3, 3)]
     assert net.features.hidden.layers[0].weight.shape == (512, 3136)
 

@@ -66,7 +66,7 @@ IN_FILES: list[tuple[tuple[str, ...], str]] = [
     ((*PPO, "env.module=gym"), "env.module: unknown environment backend 'gym'"),
     (
         (*PPO, "modules.network.kind=cn"),
-        "modules.network.kind: must be 'mlp' or 'cnn', not 'cn' (did you mean",
+        "modules.network.kind: must be 'auto', 'mlp', 'cnn', 'resnet' or 'minatar', not 'cn' (did you mean",
     ),
     (
         (*PPO, "env.render_mode=human", "runner.num_evaluators=3"),

@@ -1,4 +1,4 @@
-"""The Nature DQN network for images, uint8 [C, H, W].
+"""Networks for images [C, H, W]: convolutions of a published kind, hidden layers, a linear head.
 
 Letters: N batch rows; C channels, H height, W width.
 """
@@ -9,76 +9,83 @@ from collections.abc import Sequence
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.nn.functional import conv2d
 
 from omnirl.api import ConfigError
-from omnirl.networks.config import Activation
-from omnirl.networks.initialization import orthogonal_, uniform_fan_in_
-from omnirl.networks.mlp import MLP, Layer
+from omnirl.networks.config import Activation, ImageKind
+from omnirl.networks.convolutions import MINATAR, NATURE, Convolutions, smallest
+from omnirl.networks.mlp import MLP
+from omnirl.networks.resnet import ResidualConvolutions
 
-# (output channels, kernel, stride): Mnih et al. 2015 (Nature 518), "Model architecture".
-_CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+_PLAIN = {"cnn": NATURE, "minatar": MINATAR}
 
 
 class ImageFeatures(nn.Module):
-    """Three convolutions with ReLU and hidden layers: uint8 [N, C, H, W] -> float32 [N, output_size].
+    """Convolutions and hidden layers: [N, C, H, W] -> float32 [N, output_size].
 
-    Pixels are scaled by 1/255 here and nowhere else. Raises ConfigError where the image is smaller than the
-    convolutions need (36 x 36).
+    Pixels of uint8 are scaled by 1/255 here and nowhere else; those of other dtypes are in [0, 1] already. Raises
+    ConfigError where the image is smaller than the convolutions need (36 x 36 for cnn).
     """
 
-    def __init__(self, shape: tuple[int, ...], hidden_sizes: Sequence[int], activation: Activation) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        hidden_sizes: Sequence[int],
+        activation: Activation,
+        *,
+        kind: ImageKind = "cnn",
+        dtype: str = "uint8",
+    ) -> None:
         super().__init__()
-        channels, height, width = shape
-        convolutions = []
-        for out_channels, kernel, stride in _CONVOLUTIONS:
-            if min(height, width) < kernel:
+        self.convolutions: Convolutions | ResidualConvolutions
+        if kind == "resnet":
+            self.convolutions = ResidualConvolutions(shape)
+        else:
+            side = smallest(_PLAIN[kind])
+            if min(shape[1:]) < side:
                 raise ConfigError(
-                    "modules.network.kind: cnn needs images of at least 36 x 36 pixels, "
-                    f"not {shape[1]} x {shape[2]}"
+                    f"modules.network.kind: {kind} needs images of at least {side} x {side} pixels, "
+                    f"not {shape[1]} x {shape[2]} (minatar and resnet take smaller ones)"
                 )
-            convolutions.append(Layer((out_channels, channels, kernel, kernel)))
-            channels, height, width = (
-                out_channels,
-                (height - kernel) // stride + 1,
-                (width - kernel) // stride + 1,
-            )
-        self.convolutions = nn.ModuleList(convolutions)
-        self._pairs = tuple((layer.weight, layer.bias) for layer in convolutions)
-        sizes = (channels * height * width, *hidden_sizes)
+            self.convolutions = Convolutions(shape, _PLAIN[kind])
+        self._scale = 1.0 / 255.0 if dtype == "uint8" else None
+        sizes = (self.convolutions.output_size, *hidden_sizes)
         self.hidden = MLP(sizes, activation, output_activation=True)
         self.output_size = sizes[-1]
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, C, H, W] -> [N, output_size]."""
-        x = x.to(torch.float32) * (1.0 / 255.0)
-        for (weight, bias), (_, _, stride) in zip(self._pairs, _CONVOLUTIONS):
-            x = torch.relu(conv2d(x, weight, bias, stride))
-        hidden: Tensor = self.hidden(x.flatten(1))
+        pixels = x.to(torch.float32)
+        if self._scale is not None:
+            pixels = pixels * self._scale
+        hidden: Tensor = self.hidden(self.convolutions(pixels))
         return hidden
 
     def init_orthogonal(self, rng: Generator) -> None:
         """Orthogonal weights with gain sqrt(2), zero biases (PPO)."""
-        for weight, bias in self._pairs:
-            orthogonal_(weight, 2.0**0.5, rng)
-            nn.init.zeros_(bias)
+        self.convolutions.init_orthogonal(rng)
         self.hidden.init_orthogonal(rng, output_gain=2.0**0.5)
 
     def init_uniform(self, rng: Generator) -> None:
         """torch's own default, drawn from ``rng`` (DQN)."""
-        for weight, bias in self._pairs:
-            uniform_fan_in_(weight, bias, rng)
+        self.convolutions.init_uniform(rng)
         self.hidden.init_uniform(rng)
 
 
 class ImageNetwork(nn.Module):
-    """Image features under one linear head: uint8 [N, C, H, W] -> [N, outputs]."""
+    """Image features under one linear head: [N, C, H, W] -> [N, outputs]."""
 
     def __init__(
-        self, shape: tuple[int, ...], hidden_sizes: Sequence[int], outputs: int, activation: Activation
+        self,
+        shape: tuple[int, ...],
+        hidden_sizes: Sequence[int],
+        outputs: int,
+        activation: Activation,
+        *,
+        kind: ImageKind = "cnn",
+        dtype: str = "uint8",
     ) -> None:
         super().__init__()
-        self.features = ImageFeatures(shape, hidden_sizes, activation)
+        self.features = ImageFeatures(shape, hidden_sizes, activation, kind=kind, dtype=dtype)
         self.head = MLP((self.features.output_size, outputs), activation)
 
     def forward(self, x: Tensor) -> Tensor:

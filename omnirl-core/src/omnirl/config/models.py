@@ -18,6 +18,9 @@ def models_at(model: Model, path: Path, data: Any) -> list[Model]:
     found = [model]
     for key in path:
         data = _inside(data, key)
+        if isinstance(key, int):  # an item of a list: its models were found with the list's key
+            found = _narrowed(found, data)
+            continue
         annotations = [_annotation(item, key) for item in found]
         found = [inner for annotation in annotations for inner in _narrowed(models_in(annotation), data)]
     return found
@@ -77,11 +80,16 @@ def undescribed(model: Model, prefix: str = "") -> Iterator[str]:
 
 
 def plain(value: Any) -> Any:
-    """A model as the plain data of its file: numbers for constant schedules, lists for tuples."""
+    """A model as the plain data of its file: numbers for constant schedules, lists for tuples.
+
+    A model may define ``undecided()``: the names of fields that wait for an ``auto`` beside them, and are left out.
+    """
     if isinstance(value, Constant):
         return value.value
     if isinstance(value, BaseModel):
-        fields = {_key(type(value), name): plain(getattr(value, name)) for name in type(value).model_fields}
+        undecided = value.undecided() if hasattr(value, "undecided") else ()
+        names = (name for name in type(value).model_fields if name not in undecided)
+        fields = {_key(type(value), name): plain(getattr(value, name)) for name in names}
         return {**fields, **{key: plain(item) for key, item in (value.model_extra or {}).items()}}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}

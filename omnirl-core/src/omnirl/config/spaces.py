@@ -25,7 +25,7 @@ _ACTION_WORDS = {
     "continuous": "continuous",
     "bounded_continuous": "bounded continuous",
 }
-_NETWORK_LAYOUT = {"mlp": "vector", "cnn": "image"}
+_NETWORK_LAYOUT = {"mlp": "vector", "cnn": "image", "resnet": "image", "minatar": "image"}
 """What each kind of network takes."""
 
 

@@ -110,6 +110,7 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
     check.check_end(config)
     env_spec = setup.env_spec_of(config)
     check.check_spaces(config, env_spec)
+    config = setup.decide_network(config, env_spec)
     check.check_device(config)
     plan, target = setup.plan_of(config, env_spec)
     resumed = None

@@ -57,10 +57,12 @@ class RunFolder:
 def same_configuration(
     wanted: Mapping[str, Any], stored: Mapping[str, Any], path: tuple[str, ...] = ()
 ) -> bool:
-    """Whether two configurations mean the same run. ``auto`` agrees with whatever it became when the run began."""
+    """Whether two configurations mean the same run. ``auto`` agrees with whatever it became when the run began, and
+    with what that decided of the keys beside it that are not given."""
+    decided = any(value == "auto" and stored.get(key) != "auto" for key, value in wanted.items())
     for key in {*wanted, *stored}:
         place = (*path, key)
-        if place in NOT_COMPARED:
+        if place in NOT_COMPARED or (decided and key not in wanted):
             continue
         a, b = wanted.get(key), stored.get(key)
         if isinstance(a, Mapping) or isinstance(b, Mapping):

@@ -41,6 +41,16 @@ def env_spec_of(config: ResolvedConfig) -> EnvSpec:
     return spec
 
 
+def decide_network(config: ResolvedConfig, env_spec: EnvSpec) -> ResolvedConfig:
+    """The configuration with ``network.kind: auto`` decided for these observations, where the algorithm has it."""
+    network = getattr(config.agent, "network", None)
+    choose = getattr(network, "for_observation", None)
+    if choose is None or getattr(network, "kind", None) != "auto":
+        return config
+    kind = choose(env_spec.observation).kind
+    return config.replace({"modules": {"network": {"kind": kind}}})
+
+
 def flow_of(config: ResolvedConfig) -> DataFlow:
     """The algorithm's four numbers, with the runner's ``max_lead`` where it is set."""
     runner = config.runner

@@ -26,7 +26,8 @@ class ActingNetwork(Protocol):
 
 def acting_network(config: NetworkConfig, observation: ArraySpec, outputs: int, prefix: str) -> ActingNetwork:
     """The network for acting; its weights' names are those of the learner's, after ``prefix``."""
-    if config.kind == "cnn":
+    config = config.for_observation(observation)
+    if config.kind != "mlp":
         # By name: an import here, even inside the function, would tie every policy to torch.
         network: ActingNetwork = load_object("omnirl.algorithms.shared.torch_network:TorchNetwork")(
             config, observation, outputs, prefix
