@@ -115,11 +115,10 @@ def test_an_unknown_id_gets_the_nearest_one_or_the_way_to_it(name: str, line: st
 def test_a_missing_extra_names_the_pip_install(
     monkeypatch: pytest.MonkeyPatch, name: str, module: str, extra: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, module, None)  # importing it fails, installed or not
-    for loaded in [
-        key for key in sys.modules if key.startswith(("gymnasium.envs.box2d", "gymnasium.envs.mujoco"))
-    ]:
+    families = ("gymnasium.envs.box2d", "gymnasium.envs.mujoco", f"{module}.")
+    for loaded in [key for key in sys.modules if key.startswith(families)]:
         monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, module, None)  # importing it fails, installed or not
     (line,) = refused(id=name)
     assert line.startswith("env.id: ")
     assert repr(name) in line

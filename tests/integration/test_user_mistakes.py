@@ -72,6 +72,14 @@ IN_FILES: list[tuple[tuple[str, ...], str]] = [
         (*PPO, "env.render_mode=human", "runner.num_evaluators=3"),
         "env.render_mode: human opens one window: set runner.num_evaluators to 1, not 3",
     ),
+    (
+        (*PPO, "env.wrappers=[atarii]"),
+        "override env.wrappers.0: unknown wrapper 'atarii' (did you mean 'atari'?)",
+    ),
+    (
+        (*PPO, "env.wrappers=[atari, {time_limit: {stepps: 9, steps: 9}}]"),
+        "override env.wrappers.1.time_limit.stepps: unknown key (did you mean 'steps'?) [backend gymnasium]",
+    ),
     ((*PPO, "runner.ckpt_dir=/dev/null"), "runner.ckpt_dir: /dev/null is a file, not a folder"),
     ((*PPO, "device.learner=tpu"), "device.learner: must be 'auto', 'cpu', 'cuda' or 'gpu', not 'tpu'"),
     ((*PPO, "ray.address=somewhere"), "ray.address: must be local, auto or host:port, not 'somewhere'"),
@@ -124,6 +132,10 @@ IN_ENVIRONMENTS: list[tuple[tuple[str, ...], str]] = [
         "override env.imports: cannot import 'no_such_envs': ModuleNotFoundErr",
     ),
     ((*PPO, "env.kwargs={sutton: 1}"), "override env.kwargs.sutton: 'CartPole-v1' takes no such argument"),
+    (
+        (*PPO, "env.wrappers=[{time_limit: {steps: 9}}, {crop: {top: 3}}]"),
+        "override env.wrappers.1.crop: needs a picture [height, width] or [height, width, channels], not Box(",
+    ),
     (
         (*DQN, "env.id=Pendulum-v1"),
         "dqn needs discrete actions; Pendulum-v1 has continuous actions of 1 value in [-2, 2] (installed for it: ",

@@ -153,5 +153,6 @@ def _flow_mistakes(config: ResolvedConfig, samplers: int) -> list[Mistake]:
 def _placed(config: ResolvedConfig, line: str) -> Mistake:
     match = _PLACED.fullmatch(line)
     if match and match[1].partition(".")[0] in SECTIONS:
-        return Mistake(tuple(match[1].split(".")), match[2])
+        keys = match[1].split(".")
+        return Mistake(tuple(int(key) if key.isdigit() else key for key in keys), match[2])
     return located(("modules",), (), line, type(config.agent), config.tree.data.get("modules"))

@@ -62,7 +62,8 @@ def build_env(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvironm
     try:
         for index in range(context.num_envs):
             renders = evaluates and (index == 0 or config.render_mode != "human")
-            envs.append(make(config, config.render_mode if renders else None))
+            mode = config.render_mode if renders else None
+            envs.append(make(config, mode, training=not evaluates))
         return InProcessEnvironment(envs)
     except UnsupportedSpaceError as error:
         close_all(envs)

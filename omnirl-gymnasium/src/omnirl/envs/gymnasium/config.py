@@ -11,6 +11,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from omnirl.api.config import Config
+from omnirl.envs.gymnasium.wrapper_config import WrapperEntry
+
+
+def _entries(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError(f"must be a list of wrappers, such as [{value}]")
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _modules(value: Any) -> Any:
@@ -34,6 +41,11 @@ class GymnasiumConfig(Config):
         default="observation",
         description="where the legal actions are told: entry action_mask of a Dict observation, "
         "info['action_mask'], the method action_masks(), or none to ignore them",
+    )
+    wrappers: Annotated[
+        tuple[WrapperEntry, ...], BeforeValidator(_entries, json_schema_input_type=list[WrapperEntry])
+    ] = Field(
+        default=(), description="wrappers around each environment, the first innermost: names, or {name: parameters}"
     )
     render_mode: Literal["human", "rgb_array"] | None = Field(
         default=None,

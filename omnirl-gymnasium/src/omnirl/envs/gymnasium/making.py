@@ -17,19 +17,46 @@ from gymnasium.envs.registration import EnvSpec as Registration
 from gymnasium.envs.registration import load_env_creator
 
 from omnirl.api.errors import ConfigError
+from omnirl.envs.gymnasium import atari
 from omnirl.envs.gymnasium.config import GymnasiumConfig
+from omnirl.envs.gymnasium.masking import masked
+from omnirl.envs.gymnasium.messages import install, one_line
 from omnirl.envs.gymnasium.vector import OneRow
+from omnirl.envs.gymnasium.wrapper_config import AtariEntry
+from omnirl.envs.gymnasium.wrappers import wrap
 
 _PROVIDERS = {"ALE": ("ale_py", None, "atari"), "MinAtar": ("minatar.gym", "register_envs", "minatar")}
 """Namespaces that an extra brings: module, its function that registers (None: the import does), extra."""
-_EXTRAS = {"gymnasium.envs.box2d": "box2d", "gymnasium.envs.mujoco": "mujoco"}
-"""Gymnasium's own families that need more: package of the entry point, extra."""
+_EXTRAS = {
+    "gymnasium.envs.box2d": "box2d",
+    "gymnasium.envs.mujoco": "mujoco",
+    "ale_py": "atari",
+    "minatar": "minatar",
+}
+"""Families that need more than this distribution: package of the entry point, extra."""
 
 
-def make(config: GymnasiumConfig, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-    """The environment with the wrappers it is registered with. Raises ConfigError."""
+def make(
+    config: GymnasiumConfig, render_mode: str | None = None, *, training: bool = False
+) -> gymnasium.Env[Any, Any]:
+    """The environment in the wrappers that it is registered with, and in those of ``env.wrappers``.
+
+    training: with what only training may see, such as clipped rewards. Raises ConfigError.
+    """
+    env = _make(config, render_mode)
+    try:
+        env = wrap(env, config.wrappers, training, atari.stickiness(config.kwargs, env.spec))
+        return masked(env, config.action_mask, config.id)
+    except ConfigError:
+        env.close()
+        raise
+
+
+def _make(config: GymnasiumConfig, render_mode: str | None) -> gymnasium.Env[Any, Any]:
     registration = find(config)
-    kwargs = dict(config.kwargs) if render_mode is None else {**config.kwargs, "render_mode": render_mode}
+    kwargs = _arguments(config, registration)
+    if render_mode is not None:
+        kwargs["render_mode"] = render_mode
     try:
         if registration.entry_point is None:
             return OneRow(gymnasium.make_vec(registration, num_envs=1, **kwargs))
@@ -38,6 +65,21 @@ def make(config: GymnasiumConfig, render_mode: str | None = None) -> gymnasium.E
         return gymnasium.make(plain, **{"disable_env_checker": True, **kwargs})
     except Exception as error:  # an environment's constructor may raise anything
         raise ConfigError(_explain(error, config, registration)) from error
+
+
+def _arguments(config: GymnasiumConfig, registration: Registration) -> dict[str, Any]:
+    """``env.kwargs``, and what the atari wrapper asks of the game."""
+    wanted = next((entry.atari for entry in config.wrappers if isinstance(entry, AtariEntry)), None)
+    if wanted is None or not atari.is_atari(registration.entry_point):
+        return dict(config.kwargs)
+    lines = [
+        f"env.kwargs.{key}: the atari wrapper {does} itself: leave this out"
+        for key, does in (("frameskip", "skips frames"), ("obs_type", "reads the screen"))
+        if key in config.kwargs
+    ]
+    if lines:
+        raise ConfigError(lines)
+    return {**config.kwargs, **atari.arguments(wanted)}
 
 
 def find(config: GymnasiumConfig) -> Registration:
@@ -59,7 +101,7 @@ def _import(module: str, key: str) -> None:
     try:
         importlib.import_module(module)
     except Exception as error:  # a third party's module may raise anything
-        raise ConfigError(f"{key}: cannot import {module!r}: {_one_line(error)}") from error
+        raise ConfigError(f"{key}: cannot import {module!r}: {one_line(error)}") from error
 
 
 def _register_provider(name: str) -> None:
@@ -83,7 +125,7 @@ def _is_registered(namespace: str) -> bool:
 def _hint(name: str) -> str:
     namespace = name.partition("/")[0]
     if namespace in _PROVIDERS and not _is_registered(namespace):
-        return f"; {_install(_PROVIDERS[namespace][2])}"
+        return f"; {install(_PROVIDERS[namespace][2])}"
     lowered = {known.lower(): known for known in gymnasium.registry}
     near = difflib.get_close_matches(name.lower(), lowered, n=1)
     if near:
@@ -93,15 +135,15 @@ def _hint(name: str) -> str:
 
 def _explain(error: Exception, config: GymnasiumConfig, registration: Registration) -> list[str]:
     entry = registration.entry_point or registration.vector_entry_point
-    family = entry.rpartition(".")[0] if isinstance(entry, str) else ""
+    family = entry.partition(":")[0] if isinstance(entry, str) else ""
     if isinstance(error, ImportError | gymnasium.error.DependencyNotInstalled):
         extra = next((extra for package, extra in _EXTRAS.items() if family.startswith(package)), None)
         if extra is not None:
-            return [f"env.id: {registration.id!r} needs more than is installed; {_install(extra)}"]
-        return [f"env.id: {registration.id!r} needs more than is installed: {_one_line(error)}"]
+            return [f"env.id: {registration.id!r} needs more than is installed; {install(extra)}"]
+        return [f"env.id: {registration.id!r} needs more than is installed: {one_line(error)}"]
     if isinstance(error, TypeError) and (lines := _unknown_arguments(config, registration.id, entry)):
         return lines
-    return [f"env.id: cannot build {registration.id!r}: {_one_line(error)}"]
+    return [f"env.id: cannot build {registration.id!r}: {one_line(error)}"]
 
 
 def _unknown_arguments(config: GymnasiumConfig, name: str, entry: Any) -> list[str]:
@@ -119,13 +161,3 @@ def _unknown_arguments(config: GymnasiumConfig, name: str, entry: Any) -> list[s
             help_text = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
             lines.append(f"env.kwargs.{key}: {name!r} takes no such argument ({help_text})")
     return lines
-
-
-def _install(extra: str) -> str:
-    return f'run: pip install "omnirl-gymnasium[{extra}]"'
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    name = type(error).__name__
-    return f"{name}: {text}" if text else name
