@@ -64,6 +64,7 @@ class RolloutCollector:
         self._environment = environment
         self._policy = policy
         self._finish = getattr(policy, "finish", None)
+        self._goes_on = getattr(environment, "continues", _never)
         self._length = unroll_length
         self._streams = streams
         self._stacks = stacks
@@ -123,15 +124,16 @@ class RolloutCollector:
             reward[t] = step.reward
             terminated[t] = step.terminated
             np.greater(step.truncated, step.terminated, out=truncated[t])  # terminated wins when both are set
-            ended = np.flatnonzero(terminated[t] | truncated[t])
+            ended = (terminated[t] | truncated[t]).nonzero()[0]
             if ended.size:
                 # Copied before any reset, which may write into the arrays of the step.
                 finals.append(observations.read(step.final_obs, ended))
                 final_at.append(np.stack((np.full_like(ended, t), ended), axis=1))
                 first[t + 1, ended] = True
                 for i in ended.tolist():
-                    self._episodes[i] += 1
-                    self._history.begin(i, ahead=t + 1)
+                    if not self._goes_on(i):
+                        self._episodes[i] += 1
+                        self._history.begin(i, ahead=t + 1)
                     self._reset(i, obs, (t + 1, i))
 
         extras: Mapping[str, Array] = rows if self._finish is None else self._finish(dict(rows))
@@ -195,6 +197,7 @@ class RolloutCollector:
         actions, starts = np.asarray(state["actions"]), np.asarray(state["starts"])
         self._obs = self._reset_all()
         exact = np.full(self._envs, self._environment.seedable)
+        self._first = starts == len(actions)
         if self._environment.seedable:
             exact &= self._replay(self._obs, actions, starts)
         for i in range(self._envs):
@@ -202,7 +205,6 @@ class RolloutCollector:
                 observations.digest(observations.read(self._obs, i)), state["digests"][i]
             )
         self._history.restore(actions, starts)
-        self._first = starts == len(actions)
         for i in np.flatnonzero(~exact).tolist():
             self._history.begin(i)
             self._first[i] = True
@@ -214,7 +216,7 @@ class RolloutCollector:
         """Step through ``actions`` [S, B, *act], freshly reset, and leave the last observations in ``obs``.
 
         Sub-environments are stepped together but began their episodes at different steps: what one does
-        before its own start is thrown away by the reset there. Returns [B] bool: no episode ended early.
+        before its own start is thrown away by the reset there. Returns [B] bool: none ended for good early.
         """
         exact = np.ones(self._envs, np.bool_)
         for s, action in enumerate(actions):
@@ -223,9 +225,14 @@ class RolloutCollector:
             if self._stacks is not None:
                 self._stacks.push(step.obs)
             ended = np.asarray(step.terminated) | np.asarray(step.truncated)
-            exact &= ~(ended & (starts <= s))
-            for i in np.flatnonzero(ended | (starts == s + 1)).tolist():
+            begins = starts == s + 1
+            for i in np.flatnonzero(ended | begins).tolist():
+                goes_on = ended[i] and self._goes_on(i)
+                exact[i] &= not ended[i] or goes_on or starts[i] > s
+                if begins[i] and goes_on:
+                    self._environment.reset(i, self._seed(i))  # only the next reset leaves the game before
                 self._reset(i, obs, i)
+            self._first = begins | ended
         return exact
 
     def _reset_all(self) -> Obs:
@@ -244,6 +251,11 @@ class RolloutCollector:
 
     def _seed(self, index: int) -> int:
         return self._streams.episode_seed(index, int(self._episodes[index]))
+
+
+def _never(index: int) -> bool:
+    """Where the environment does not say otherwise, an episode that ended does not go on."""
+    return False
 
 
 def _rows(length: int, value: Array) -> Array:

@@ -41,19 +41,17 @@ class EpisodeTotals:
 
     def add(self, rollout: Rollout) -> list[tuple[float, int]]:
         """Add a rollout; return (return, length) of the episodes that ended in it, in order of time."""
-        ended = rollout.terminated | rollout.truncated
+        # Lists of Python's floats: an episode's span is short, and a call of numpy takes longer than its sum.
+        rewards = rollout.reward.T.tolist()
         finished: list[tuple[float, int]] = []
-        start = np.zeros(len(self.total), np.int64)
-        for t, b in np.argwhere(ended):
-            span = rollout.reward[start[b] : t + 1, b]
-            finished.append(
-                (float(self.total[b] + span.sum(dtype=np.float64)), int(self.length[b] + t + 1 - start[b]))
-            )
+        start = [0] * len(rewards)
+        for t, b in np.argwhere(rollout.terminated | rollout.truncated).tolist():
+            total = float(self.total[b]) + sum(rewards[b][start[b] : t + 1])
+            finished.append((total, int(self.length[b]) + t + 1 - start[b]))
             self.total[b], self.length[b], start[b] = 0.0, 0, t + 1
-        steps = len(ended)
-        for b in range(len(self.total)):
-            self.total[b] += rollout.reward[start[b] :, b].sum(dtype=np.float64)
-            self.length[b] += steps - start[b]
+        for b, own in enumerate(rewards):
+            self.total[b] += sum(own[start[b] :])
+            self.length[b] += len(own) - start[b]
         return finished
 
     def state_dict(self) -> dict[str, Array]:

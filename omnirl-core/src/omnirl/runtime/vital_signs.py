@@ -36,7 +36,7 @@ class CountedEnvironment:
 
     def step(self, action: Array) -> Step:
         """Step all sub-environments."""
-        self.count += 1
+        self.__dict__["count"] += 1  # past the attribute's own way, which costs a microsecond
         return self._environment.step(action)
 
     def close(self) -> None:

@@ -19,9 +19,11 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 def categorical_log_prob(logits: Array, action: Array) -> Array:
     """log pi(action), [...]; logits [..., n] need not be normalised, action [...] int."""
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    chosen = np.take_along_axis(shifted, action[..., None], axis=-1)[..., 0]
-    result: Array = chosen - np.log(np.exp(shifted).sum(axis=-1))
+    # The actions' axis first: numpy reduces over a short last axis ten times as slowly.
+    by_action = np.moveaxis(logits, -1, 0).copy()
+    by_action -= by_action.max(axis=0)
+    chosen = np.take_along_axis(by_action, action[None], axis=0)[0]
+    result: Array = chosen - np.log(np.exp(by_action).sum(axis=0))
     return result
 
 
