@@ -39,7 +39,12 @@ class EnvContext:
 
 
 class Environment(Protocol):
-    """B sub-environments, stepped together."""
+    """B sub-environments, stepped together.
+
+    It may also define ``continues(index) -> bool``, asked after an end and before the reset: whether that reset goes on
+    where the sub-environment stands instead of beginning anew, as after a lost life of a game. Such an end is one for
+    the algorithm only; the seed is that of the game until it is over, so going on exactly after a restart still works.
+    """
 
     num_envs: int
     """B."""
