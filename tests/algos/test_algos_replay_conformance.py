@@ -1,0 +1,68 @@
+"""The actor-critic algorithms with replay pass the suite that third parties' algorithms are held to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from omnirl.algorithms.plugin import ALGORITHMS
+from omnirl.algorithms.shared.action_head import action_scale
+from omnirl.testing import AlgorithmSuite
+
+SPECS = {spec.name: spec for spec in ALGORITHMS}
+
+
+class WithReplay(AlgorithmSuite):
+    """What is common: small replays and networks."""
+
+    __test__ = False
+    modules = {  # noqa: RUF012
+        "memory": {"capacity": 500, "batch_size": 16, "warmup_steps": 64, "unroll_length": 4, "n_step": 2},
+        "network": {"hidden_sizes": [16]},
+    }
+    probe_updates = 800
+
+    def value(self, learner, obs):
+        """Of the best action, by the mean of the critics."""
+        rows = torch.from_numpy(obs)
+        with torch.no_grad():
+            outputs = learner.networks.actor(rows)
+            if self.inputs(learner) > rows.shape[1]:
+                rows = torch.cat((rows, outputs[:, : self.inputs(learner) - rows.shape[1]].tanh()), 1)
+                return learner.networks.critics(rows).mean((0, 2)).numpy()
+            return learner.networks.critics(rows).mean(0).amax(1).numpy()
+
+    def greedy_action(self, learner, obs):
+        outputs = learner.networks.actor(torch.from_numpy(obs)).detach().numpy()
+        if self.inputs(learner) == obs.shape[1]:
+            return outputs.argmax(axis=1)
+        center, half_range = action_scale(self.env_specs()["bounded_continuous"].action)
+        return center + half_range * np.tanh(outputs[:, : len(center)])
+
+    @staticmethod
+    def inputs(learner):
+        """How many numbers a critic takes."""
+        return learner.networks.critics.layers[0].weight.shape[1]
+
+
+def probing(**learner):
+    """Settings that learn the probes."""
+    return {
+        "learner": {
+            "gamma": 0.9,
+            "tau": 0.05,
+            "lr": {"kind": "linear", "start": 5e-3, "end": 1e-4},
+            "steps_per_update": 2,
+            **learner,
+        },
+        "memory": {"capacity": 5000, "batch_size": 32, "warmup_steps": 100, "unroll_length": 4},
+        "network": {"hidden_sizes": [32, 32]},
+    }
+
+
+@pytest.mark.probe
+class TestSAC(WithReplay):
+    __test__ = True
+    spec = SPECS["sac"]
+    probe_modules = probing(temperature=1e-3)

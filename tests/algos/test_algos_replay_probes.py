@@ -1,0 +1,140 @@
+"""Learning probes of the actor-critic algorithms with replay (see omnirl.testing.probes). gamma is 0.9.
+
+An entropy bonus moves the values, so SAC's and TQC's temperature is fixed at 1e-3 here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from omnirl.algorithms.sac import Config, Learner
+from omnirl.algorithms.sac.discrete import soft_value
+from omnirl.api import ActContext, ArraySpec, DiscreteAction, EnvSpec, Transitions
+
+pytestmark = pytest.mark.probe
+
+
+def settings(hidden=32, **learner):
+    return {
+        "learner": {
+            "gamma": 0.9,
+            "tau": 0.05,
+            "lr": {"kind": "linear", "start": 5e-3, "end": 1e-4},
+            "steps_per_update": 2,
+            **learner,
+        },
+        "memory": {"capacity": 5000, "batch_size": 64, "warmup_steps": 200, "unroll_length": 4},
+        "network": {"hidden_sizes": [hidden, hidden]},
+    }
+
+
+SETTINGS = {"sac": settings(temperature=1e-3)}
+# id: observation -> value of the state
+VALUES = {
+    "probe_p2_continuous": {1.0: 1.0, -1.0: -1.0},
+    "probe_p6_continuous": {0.0: 10.0},
+    "probe_p7_continuous": {0.0: 2.71, 1 / 3: 1.9, 2 / 3: 1.0},
+}
+TOLERANCES = {"probe_p6_continuous": 1.0}
+
+
+def critics(run, obs, actions):
+    """[M, N, outputs] at unit actions [N, 1]."""
+    rows = torch.full((len(actions), 2), obs)
+    rows[:, 1] = torch.as_tensor(actions)
+    with torch.no_grad():
+        return run.learner.networks.critics(rows).numpy()
+
+
+def greedy(run, obs):
+    act = ActContext(np.random.default_rng(0), 0, 1.0, np.zeros(8, bool))
+    return run.policy.choose_action(np.full((8, 1), obs, np.float32), act)[0]
+
+
+def assert_finite(run):
+    assert all(np.isfinite(list(row.values())).all() for row in run.metrics)
+
+
+@pytest.mark.parametrize("env_id", VALUES)
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_values_whatever_the_action(algorithm, env_id, miniature):
+    run = miniature(algorithm, SETTINGS[algorithm], env_id, steps=2200)
+    for obs, expected in VALUES[env_id].items():
+        values = critics(run, obs, [-0.5, 0.0, 0.5])
+        np.testing.assert_allclose(values.mean((0, 2)), expected, atol=TOLERANCES.get(env_id, 0.1))
+    assert_finite(run)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "best", "tolerance"),
+    [
+        ("probe_c1", {0.0: 0.5}, 0.1),
+        ("probe_c2", {1.0: 0.5, -1.0: -0.5}, 0.1),
+        ("probe_c3", {0.0: 2.5}, 0.15),
+    ],
+)
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_actions_find_the_optimum(algorithm, env_id, best, tolerance, miniature):
+    run = miniature(algorithm, SETTINGS[algorithm], env_id, steps=2200)
+    for obs, expected in best.items():
+        assert greedy(run, obs)[0] == pytest.approx(expected, abs=tolerance)
+    assert_finite(run)
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_actions_reach_the_bound(algorithm, miniature):
+    run = miniature(algorithm, SETTINGS[algorithm], "probe_c4", steps=2200)
+    assert greedy(run, 0.0)[0] > 2.9
+    assert_finite(run)
+
+
+DISCRETE_VALUES = {
+    "probe_p1": {0.0: [1.0]},
+    "probe_p2": {1.0: [1.0], -1.0: [-1.0]},
+    "probe_p3": {0.0: [0.9], 1.0: [1.0]},
+    "probe_p4": {0.0: [-1.0, 1.0]},
+    "probe_p5": {1.0: [-1.0, 1.0], -1.0: [1.0, -1.0]},
+    "probe_p6": {0.0: [10.0]},
+    "probe_p7": {0.0: [2.71], 1 / 3: [1.9], 2 / 3: [1.0]},
+}
+DISCRETE_TOLERANCES = {"probe_p1": 0.05, "probe_p3": 0.05, "probe_p6": 1.0}
+
+
+@pytest.mark.parametrize("env_id", DISCRETE_VALUES)
+def test_discrete_sac_learns_every_value(env_id, miniature):
+    run = miniature("sac", SETTINGS["sac"], env_id, steps=2200)
+    for obs, expected in DISCRETE_VALUES[env_id].items():
+        with torch.no_grad():
+            values = run.learner.networks.critics(torch.tensor([[obs]])).mean(0)[0].numpy()
+            logits = run.learner.networks.actor(torch.tensor([[obs]]))[0]
+        tolerance = DISCRETE_TOLERANCES.get(env_id, 0.1)
+        if len(expected) == 2:  # the worse action is hardly ever tried in the end
+            assert float(torch.softmax(logits, 0)[int(np.argmax(expected))]) > 0.95
+            assert greedy(run, obs) == np.argmax(expected)
+            values, expected = values.max(), max(expected)
+        np.testing.assert_allclose(values, expected, atol=tolerance)
+    assert_finite(run)
+
+
+@pytest.mark.parametrize("name", ["soft_bandit/alpha0.5", "soft_bandit/alpha0.1"])
+def test_discrete_sac_reaches_the_soft_optimum_of_a_bandit(name, golden, learner_context, clock):
+    """pi = softmax(r / alpha), whatever policy tried the arms: the sign and the scale of the entropy."""
+    case = golden(name)
+    rewards, alpha = np.array(case["inputs"]["rewards"], np.float32), case["inputs"]["alpha"]
+    setup = Config.model_validate(settings(temperature=alpha, lr={"kind": "linear", "start": 1e-2, "end": 0}))
+    sac = Learner(setup, EnvSpec(ArraySpec((1,)), DiscreteAction(3)), learner_context)
+    zeros = np.zeros(64, np.float32)
+    for update in range(1000):
+        arms = np.random.default_rng(update).integers(0, 3, 64)
+        batch = Transitions(zeros[:, None], arms, rewards[arms], zeros[:, None], zeros, arms, zeros + 1)
+        sac.learn(batch, clock(update))
+    with torch.no_grad():
+        logits, values = (
+            sac.networks.actor(torch.zeros(1, 1)),
+            sac.networks.critics(torch.zeros(1, 1)).mean(0),
+        )
+        value = soft_value(logits, values, torch.tensor(alpha))
+    np.testing.assert_allclose(torch.softmax(logits[0], 0), case["expected"]["pi"], atol=0.03)
+    assert float(value) == pytest.approx(case["expected"]["v_soft"], abs=0.03)
