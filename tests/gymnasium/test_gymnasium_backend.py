@@ -294,8 +294,13 @@ class Renders(gymnasium.Env[Any, Any]):
     ],
 )
 def test_only_evaluators_render_and_open_one_window(
-    register: Callable[..., str], mode: Any, role: str, built: list[str | None]
+    register: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    mode: Any,
+    role: str,
+    built: list[str | None],
 ) -> None:
+    monkeypatch.setenv("DISPLAY", ":0")
     config = GymnasiumConfig(id=register(entry_point=Renders), render_mode=mode)
     Renders.built.clear()
     BACKEND.build_env(config, EnvContext(role, 0, 2))
@@ -319,7 +324,7 @@ def test_a_render_mode_that_an_environment_lacks_is_refused(count: Any, register
 def test_rendering_without_pygame_is_refused_with_the_pip_install(
     monkeypatch: pytest.MonkeyPatch, mode: Any
 ) -> None:
-    monkeypatch.setattr("omnirl.envs.gymnasium.backend.find_spec", lambda name: None)
+    monkeypatch.setattr("omnirl.envs.gymnasium.viewing.find_spec", lambda name: None)
     assert refused(id="CartPole-v1", render_mode=mode) == (
         "env.render_mode: 'CartPole-v1' draws with pygame; run: pip install \"gymnasium[classic-control]\"",
     )

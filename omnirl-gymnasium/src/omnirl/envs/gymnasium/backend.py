@@ -5,7 +5,6 @@ It brings no loops of its own: rollouts are collected and episodes evaluated by 
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import gymnasium
@@ -13,14 +12,14 @@ import gymnasium
 from omnirl.api.environment import EnvBackend, EnvContext
 from omnirl.api.errors import ConfigError, SpaceError
 from omnirl.api.specs import EnvSpec
+from omnirl.envs.gymnasium import viewing
 from omnirl.envs.gymnasium.composite import observation_codec
 from omnirl.envs.gymnasium.config import GymnasiumConfig
+from omnirl.envs.gymnasium.figures import EpisodeFigures
 from omnirl.envs.gymnasium.making import make
+from omnirl.envs.gymnasium.metric_config import parse
 from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, action_codec
 from omnirl.envs.gymnasium.vector import InProcessEnvironment, close_all
-
-_DRAW_WITH_PYGAME = tuple(f"gymnasium.envs.{family}." for family in ("classic_control", "toy_text", "box2d"))
-"""Gymnasium's own families that find out at the first picture only that pygame is missing."""
 
 
 def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
@@ -42,12 +41,13 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
             action, _ = action_codec(env.action_space)
         except UnsupportedSpaceError as error:
             lines.append(f"env.id: {config.id!r}: {error}")
-        mistakes = _render_mistakes(config, env)
+        mistakes = viewing.mistakes(config, env, config.render_mode, "env.render_mode")
         if lines:
             raise SpaceError(lines + mistakes)
         if mistakes:
             raise ConfigError(mistakes)
-        return EnvSpec(observation=observation, action=action, id=config.id)
+        columns = (parse(text).column for text in config.metrics)
+        return EnvSpec(observation, action, (*EnvSpec.eval_metrics, *columns), config.id)
     finally:
         env.close()
 
@@ -58,12 +58,17 @@ def build_env(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvironm
     Only evaluators render, and only the first of their environments opens a window.
     """
     evaluates = context.role == "evaluator"
+    mode = viewing.render_mode(config, context.view) if evaluates else None
+    if context.view:
+        _check_view(config, mode)
     envs: list[gymnasium.Env[Any, Any]] = []
     try:
         for index in range(context.num_envs):
-            renders = evaluates and (index == 0 or config.render_mode != "human")
-            mode = config.render_mode if renders else None
-            envs.append(make(config, mode, training=not evaluates))
+            renders = evaluates and (index == 0 or mode != "human")
+            env = make(config, mode if renders else None, training=not evaluates)
+            envs.append(
+                EpisodeFigures(env, config.metrics, config.id) if evaluates and config.metrics else env
+            )
         return InProcessEnvironment(envs)
     except UnsupportedSpaceError as error:
         close_all(envs)
@@ -73,20 +78,15 @@ def build_env(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvironm
         raise
 
 
-def _render_mistakes(config: GymnasiumConfig, env: gymnasium.Env[Any, Any]) -> list[str]:
-    modes = list(env.metadata.get("render_modes") or ())
-    wanted = config.render_mode
-    if wanted is None:
-        return []
-    # Gymnasium shows the pictures of rgb_array in a window where an environment has none of its own.
-    if wanted not in modes and not (wanted == "human" and {"rgb_array", "rgb_array_list"} & set(modes)):
-        can = f"it can {', '.join(modes)}" if modes else "it cannot render at all"
-        return [f"env.render_mode: {config.id!r} cannot render {wanted} ({can})"]
-    if type(env.unwrapped).__module__.startswith(_DRAW_WITH_PYGAME) and find_spec("pygame") is None:
-        return [
-            f'env.render_mode: {config.id!r} draws with pygame; run: pip install "gymnasium[classic-control]"'
-        ]
-    return []
+def _check_view(config: GymnasiumConfig, mode: str | None) -> None:
+    """Raise ConfigError where the environment cannot be watched, before its constructor fails in its own words."""
+    env = make(config)
+    try:
+        lines = viewing.mistakes(config, env, mode, "env.id")
+    finally:
+        env.close()
+    if lines:
+        raise ConfigError(lines)
 
 
-BACKEND = EnvBackend(get_env_spec=get_env_spec, build_env=build_env, seeding="cheap")
+BACKEND = EnvBackend(get_env_spec=get_env_spec, build_env=build_env, seeding="cheap", views=viewing.VIEWS)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from omnirl.api.config import Config
+from omnirl.envs.gymnasium import metric_config
 from omnirl.envs.gymnasium.wrapper_config import WrapperEntry
 
 
@@ -23,6 +24,12 @@ def _entries(value: Any) -> Any:
 def _modules(value: Any) -> Any:
     if isinstance(value, str):
         raise ValueError(f"must be a list of module names, such as [{value}]")
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _metrics(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError(f"must be a list of entries of info, such as [{value}]")
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -45,11 +52,17 @@ class GymnasiumConfig(Config):
     wrappers: Annotated[
         tuple[WrapperEntry, ...], BeforeValidator(_entries, json_schema_input_type=list[WrapperEntry])
     ] = Field(
-        default=(), description="wrappers around each environment, the first innermost: names, or {name: parameters}"
+        default=(),
+        description="wrappers around each environment, the first innermost: names, or {name: parameters}",
     )
     render_mode: Literal["human", "rgb_array"] | None = Field(
         default=None,
         description="how evaluators' environments render: human opens a window; never in training",
+    )
+    metrics: Annotated[tuple[str, ...], BeforeValidator(_metrics, json_schema_input_type=list[str])] = Field(
+        default=(),
+        description="entries of info that evaluations report as eval_<name>: success, name (its last value in an "
+        "episode), sum:name or mean:name (over the episode's steps)",
     )
 
     @field_validator("kwargs")
@@ -59,6 +72,11 @@ class GymnasiumConfig(Config):
             if key in kwargs:
                 raise ValueError(f"{key} belongs beside kwargs, as env.{key}")
         return kwargs
+
+    @field_validator("metrics")
+    @classmethod
+    def _columns(cls, metrics: tuple[str, ...]) -> tuple[str, ...]:
+        return metric_config.check(metrics)
 
     @field_validator("imports")
     @classmethod

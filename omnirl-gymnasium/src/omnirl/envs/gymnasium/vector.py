@@ -17,6 +17,7 @@ import numpy as np
 
 from omnirl.api.data import Array, Obs, Step
 from omnirl.envs.gymnasium.composite import allocate, observation_codec, rows
+from omnirl.envs.gymnasium.figures import EpisodeFigures
 from omnirl.envs.gymnasium.spaces import action_codec
 from omnirl.envs.gymnasium.viewing import frame, frames_per_second
 
@@ -65,6 +66,11 @@ class InProcessEnvironment:
             if ended or cut:
                 terminated[index], truncated[index] = ended, cut
         return self._step
+
+    def episode_metrics(self, index: int) -> dict[str, float]:
+        """What ``env.metrics`` asks for of the episode of sub-environment ``index`` that has just ended."""
+        env = self._envs[index]
+        return env.figures() if isinstance(env, EpisodeFigures) else {}
 
     @property
     def frames_per_second(self) -> float:
@@ -128,15 +134,21 @@ class OneRow(gymnasium.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode from ``seed``."""
         observations, info = self._vector.reset(seed=seed, options=options)
-        return observations[0], info
+        return self._only(observations), info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One step; raises KeyError where a same-step reset does not tell the final observation."""
         observations, rewards, terminations, truncations, info = self._vector.step(np.asarray(action)[None])
         terminated, truncated = bool(terminations[0]), bool(truncations[0])
         if self._same_step and (terminated or truncated):
-            observations = info["final_obs"]
-        return observations[0], float(rewards[0]), terminated, truncated, info
+            observations, info = info["final_obs"], info.get("final_info", info)
+        return self._only(observations), float(rewards[0]), terminated, truncated, info
+
+    def _only(self, observations: Any) -> Any:
+        """The one row; those of Dict and Tuple spaces lie in their entries."""
+        if isinstance(observations, np.ndarray):
+            return observations[0]
+        return next(iter(gymnasium.vector.utils.iterate(self._vector.observation_space, observations)))
 
     def render(self) -> Any:
         """The picture of the one row."""

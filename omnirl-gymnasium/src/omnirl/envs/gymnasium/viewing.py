@@ -71,7 +71,8 @@ def frame(env: gymnasium.Env[Any, Any]) -> Array:
         raise ConfigError(f"env.id: {_name(env)} cannot draw: {text}{_hint(env)}") from error
     array = np.asarray(picture)
     if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
-        found = type(picture).__name__ if array.dtype == object else f"{array.dtype} {list(array.shape)}"
+        is_array = isinstance(picture, np.ndarray)
+        found = f"{array.dtype} {list(array.shape)}" if is_array else type(picture).__name__
         raise ConfigError(
             f"env.id: {_name(env)} draws {found} with render_mode rgb_array, not uint8 [height, width, 3]"
         )
