@@ -159,7 +159,7 @@ def test_images_train_and_act(learner_context, clock, make_rollout):
 @pytest.mark.parametrize(
     ("spec", "modules", "line"),
     [
-        (IMAGES, {}, "modules.network.kind: mlp takes vectors"),
+        (IMAGES, {"network": {"kind": "mlp"}}, "modules.network.kind: mlp takes vectors"),
         (
             EnvSpec(ArraySpec((3,)), DiscreteAction(2)),
             {"network": {"kind": "cnn"}},
@@ -171,9 +171,14 @@ def test_images_train_and_act(learner_context, clock, make_rollout):
             "modules.learner.normalize_observations",
         ),
         (
+            EnvSpec(DictSpec((("a", ArraySpec((3,))), ("b", IMAGES.observation))), DiscreteAction(2)),
+            {"network": {"kind": "mlp"}},
+            "modules.network.kind: mlp takes vectors",
+        ),
+        (
             EnvSpec(DictSpec((("a", ArraySpec((3,))),)), DiscreteAction(2)),
-            {},
-            "modules.network: takes one array",
+            {"network": {"kind": "cnn"}},
+            "modules.network.kind: cnn takes images",
         ),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from omnirl.api import ActContext, ContinuousAction, DiscreteAction, EnvContext, load_object
+from omnirl.loops import observations
 from omnirl.testing.chains import Chain, Count
 from omnirl.testing.environments import (
     BACKEND,
@@ -206,14 +207,14 @@ def test_every_environment_is_a_valid_backend_environment(identifier):
     assert spec.id == identifier
     environment = RecordingEnvironment(PROPS.build_env(config, EnvContext("evaluator", 0, 2)), spec)
     policy, streams, rng = FakePolicy(spec, 2), FakeStreams(), np.random.default_rng(0)
-    obs = np.stack([environment.reset(i, streams.episode_seed(i, 0)) for i in range(2)])
+    obs = observations.reset_all(environment, lambda i: streams.episode_seed(i, 0))
 
     for _ in range(60):
         action = policy.sample_action(obs, ActContext(rng, 0, 0.0, np.zeros(2, np.bool_))).action
         step = environment.step(action)
-        obs = step.obs.copy()
+        obs = observations.copy(step.obs)
         for i in np.flatnonzero(step.terminated | step.truncated).tolist():
-            obs[i] = environment.reset(i, streams.episode_seed(i, 1))
+            observations.write(obs, i, environment.reset(i, streams.episode_seed(i, 1)))
     environment.close()
     assert len(environment.resets) > 2
 

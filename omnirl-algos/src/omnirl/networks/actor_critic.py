@@ -11,6 +11,7 @@ from torch import Generator, Tensor, nn
 from omnirl.api import ArraySpec
 from omnirl.networks.build import build_network
 from omnirl.networks.cnn import ImageNetwork
+from omnirl.networks.combined import CombinedNetwork
 from omnirl.networks.config import NetworkConfig
 from omnirl.networks.mlp import MLP
 
@@ -18,7 +19,7 @@ from omnirl.networks.mlp import MLP
 class ActorCritic(nn.Module):
     """observations -> policy outputs [N, O] and values [N].
 
-    For vectors two separate towers; for images one trunk under two linear heads, as the Atari references
+    For vectors two separate towers; where there are images one trunk under two linear heads, as the Atari references
     have it. Orthogonal initialisation with gain sqrt(2) in hidden layers, 0.01 in the policy's head, 1 in
     the value's (Huang et al. 2022). The parameters under ``policy.`` and ``log_std`` [A] (only where
     ``log_std_init`` is given) are all that acting needs.
@@ -35,7 +36,7 @@ class ActorCritic(nn.Module):
         super().__init__()
         self.policy = build_network(config, observation, outputs)
         self.policy.init_orthogonal(rng, output_gain=0.01)
-        if isinstance(self.policy, ImageNetwork):
+        if isinstance(self.policy, ImageNetwork | CombinedNetwork):
             self.value = MLP((self.policy.features.output_size, 1), config.activation)
         else:
             self.value = MLP((observation.size, *config.hidden_sizes, 1), config.activation)
@@ -48,13 +49,15 @@ class ActorCritic(nn.Module):
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Policy outputs [N, O] and values [N]."""
-        if isinstance(self.policy, ImageNetwork):
+        if isinstance(self.policy, ImageNetwork | CombinedNetwork):
             features = self.policy.features(obs)
             return self.policy.head(features), self.value(features).squeeze(1)
         return self.policy(obs), self.value(obs).squeeze(1)
 
     def values(self, obs: Tensor) -> Tensor:
         """Values [N] alone."""
-        features = self.policy.features(obs) if isinstance(self.policy, ImageNetwork) else obs
+        features = (
+            self.policy.features(obs) if isinstance(self.policy, ImageNetwork | CombinedNetwork) else obs
+        )
         values: Tensor = self.value(features).squeeze(1)
         return values

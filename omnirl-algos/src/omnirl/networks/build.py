@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from omnirl.api import ArraySpec
 from omnirl.networks.cnn import ImageNetwork
+from omnirl.networks.combined import CombinedNetwork
 from omnirl.networks.config import NetworkConfig
+from omnirl.networks.joined import JoinedSpec
 from omnirl.networks.mlp import MLP
 
 
-def build_network(config: NetworkConfig, observation: ArraySpec, outputs: int) -> MLP | ImageNetwork:
+def build_network(
+    config: NetworkConfig, observation: ArraySpec, outputs: int
+) -> MLP | ImageNetwork | CombinedNetwork:
     """A network from a batch of observations to [N, outputs], its parameters not yet initialised.
 
-    The parameters' names depend on ``config.kind`` alone, so a policy can be given them by name.
+    ``observation`` is what ``network_observation`` gave. The parameters' names depend on the network's kind alone, so
+    a policy can be given them by name.
     """
-    if config.kind == "cnn":
-        return ImageNetwork(observation.shape, config.hidden_sizes, outputs, config.activation)
+    config = config.for_observation(observation)
+    if isinstance(observation, JoinedSpec) and observation.images:
+        return CombinedNetwork(config, observation, outputs)
+    if config.kind != "mlp":
+        assert config.kind != "auto"
+        return ImageNetwork(
+            observation.shape,
+            config.hidden_sizes,
+            outputs,
+            config.activation,
+            kind=config.kind,
+            dtype=observation.dtype,
+        )
     return MLP((observation.size, *config.hidden_sizes, outputs), config.activation)

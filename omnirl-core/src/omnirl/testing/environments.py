@@ -20,9 +20,12 @@ bad                  goes wrong at step ``at``                              mode
 sleepy               sleeps in every step                                   ms, length
 pixels               small pictures, best return ``length``                 length, size
 motion               ``length - 1``, with a frame_stack of 2 or more        length, size
+compare, signpost    entries by name, see :mod:`omnirl.testing.dictionaries`
+menu, fork           action masks, the same place
+digits               two choices at once, the same place; masked_digits too
 ===================  =====================================================  ================
 
-Every one takes ``frame_stack``.
+Every one whose observation is one array takes ``frame_stack``.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -37,8 +41,9 @@ from pydantic import Field, model_validator
 from omnirl.api.config import Config, NonNegative, Number, PositiveInt
 from omnirl.api.environment import EnvBackend, EnvContext
 from omnirl.api.plugin import EnvBackendSpec
-from omnirl.api.specs import DiscreteAction, EnvSpec
+from omnirl.api.specs import ArraySpec, DictSpec, DiscreteAction, EnvSpec
 from omnirl.testing.chains import Box, Chain, Count
+from omnirl.testing.dictionaries import Compare, Digits, Fork, Menu, Signpost
 from omnirl.testing.faults import Bad, Mode, Sleepy
 from omnirl.testing.inline import InlineEnvironment
 from omnirl.testing.pixels import Motion, Pixels
@@ -87,6 +92,12 @@ ENVIRONMENTS: dict[str, Callable[..., SingleEnvironment]] = {
     "sleepy": Sleepy,
     "pixels": Pixels,
     "motion": Motion,
+    "compare": Compare,
+    "signpost": Signpost,
+    "menu": Menu,
+    "fork": Fork,
+    "digits": partial(Digits, False),
+    "masked_digits": partial(Digits, True),
 }
 
 
@@ -119,6 +130,8 @@ class PropConfig(Config):
         if foreign:
             known = ", ".join(taken) or "no key but id"
             raise ValueError(f"{self.id} does not take {', '.join(foreign)} (it takes {known})")
+        if self.frame_stack > 1 and isinstance(build_single(self).observation, DictSpec):
+            raise ValueError(f"{self.id} observes several arrays and takes no frame_stack")
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise ValueError(f"low ({self.low}) must be less than high ({self.high})")
         return self
@@ -137,7 +150,9 @@ def build_single(config: PropConfig) -> SingleEnvironment:
 def get_env_spec(config: PropConfig) -> EnvSpec:
     """What the environment looks like."""
     single = build_single(config)
-    observation = replace(single.observation, frame_stack=config.frame_stack)
+    observation = single.observation
+    if isinstance(observation, ArraySpec):
+        observation = replace(observation, frame_stack=config.frame_stack)
     return EnvSpec(observation=observation, action=single.action, id=config.id)
 
 

@@ -14,6 +14,7 @@ from omnirl.api.algorithm import ActContext
 from omnirl.api.data import ActionSample, Array, Obs, Step
 from omnirl.api.environment import Environment
 from omnirl.api.specs import (
+    ACTION_MASK,
     ActionSpec,
     ArraySpec,
     ContinuousAction,
@@ -93,20 +94,25 @@ class FakePolicy:
         self._version = np.zeros((), np.int64)
 
     def choose_action(self, obs: Obs, act: ActContext) -> Array:
-        """Zeros, brought inside the bounds."""
+        """Zeros, brought inside the bounds; the first legal actions where there is a mask."""
         self._check(obs, act)
         action = self._spec.action
+        if isinstance(obs, Mapping) and ACTION_MASK in obs:
+            return self._legal(np.asarray(obs[ACTION_MASK], np.float32))
         zeros = np.zeros((self._num_envs, *action.shape), action.dtype)
         return np.clip(zeros, *action.bounds()) if isinstance(action, ContinuousAction) else zeros
 
     def sample_action(self, obs: Obs, act: ActContext) -> ActionSample:
-        """Uniform within the bounds, standard normal without, and the version."""
+        """Uniform within the bounds or among what is legal, standard normal without bounds; and the version."""
         self._check(obs, act)
         self.calls += 1
         self.contexts.append(act)
         spec, shape = self._spec.action, (self._num_envs, *self._spec.action.shape)
-        if isinstance(spec, DiscreteAction):
-            action: Array = act.rng.integers(0, spec.n, shape)
+        if isinstance(obs, Mapping) and ACTION_MASK in obs:
+            mask = obs[ACTION_MASK]
+            action: Array = self._legal(mask * act.rng.uniform(0.5, 1.0, mask.shape))
+        elif isinstance(spec, DiscreteAction):
+            action = act.rng.integers(0, spec.n, shape)
         elif not isinstance(spec, ContinuousAction):
             action = act.rng.integers(0, np.asarray(spec.nvec), shape)
         elif spec.bounded:
@@ -114,6 +120,15 @@ class FakePolicy:
         else:
             action = act.rng.standard_normal(shape, np.float32)
         return ActionSample(action, {"version": np.full(self._num_envs, self._version)})
+
+    def _legal(self, liking: Array) -> Array:
+        """The most liked action of each position, [B, n] or the positions' one after the other -> [B, *act]."""
+        spec = self._spec.action
+        assert not isinstance(spec, ContinuousAction), "continuous actions have no mask"
+        if isinstance(spec, DiscreteAction):
+            return np.asarray(liking.argmax(axis=1))
+        parts = np.split(liking, np.cumsum(spec.nvec)[:-1], axis=1)
+        return np.stack([part.argmax(axis=1) for part in parts], axis=1)
 
     def set_weights(self, weights: Mapping[str, Array]) -> None:
         """Take ``{"version": scalar}``; KeyError for any other names."""

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from omnirl.api.data import Array, Step
+from omnirl.api.data import Array, Obs, Step
+from omnirl.api.specs import DictSpec, ObservationSpec
+from omnirl.loops import observations
 from omnirl.testing.single import SingleEnvironment
 
 
@@ -31,12 +33,12 @@ class InlineEnvironment:
         self._arrays = self._allocate()
         self._ready = [False] * self.num_envs
 
-    def reset(self, index: int, seed: int) -> Array:
+    def reset(self, index: int, seed: int) -> Obs:
         """Begin an episode of sub-environment ``index``; its first observation [*obs]."""
         row = self.singles[index].reset(seed)
         self._ready[index] = True
         if self._reuse:
-            np.copyto(np.asarray(self._arrays.obs)[index], row)
+            observations.write(self._arrays.obs, index, row)
         return row
 
     def step(self, action: Array) -> Step:
@@ -46,10 +48,9 @@ class InlineEnvironment:
                 f"sub-environments {np.flatnonzero(~np.array(self._ready)).tolist()} need a reset first"
             )
         result = self._arrays if self._reuse else self._allocate()
-        rows = np.asarray(result.obs)
         for i, single in enumerate(self.singles):
             row, reward, terminated, truncated = single.step(action[i])
-            rows[i] = row
+            observations.write(result.obs, i, row)
             result.reward[i] = reward
             result.terminated[i] = terminated
             result.truncated[i] = truncated
@@ -61,7 +62,12 @@ class InlineEnvironment:
         self.closed = True
 
     def _allocate(self) -> Step:
-        spec = self.singles[0].observation
-        obs = np.zeros((self.num_envs, *spec.shape), spec.dtype)
+        obs = _zeros(self.singles[0].observation, self.num_envs)
         flags = np.zeros((2, self.num_envs), np.bool_)
         return Step(obs, np.zeros(self.num_envs, np.float32), flags[0], flags[1], obs)
+
+
+def _zeros(spec: ObservationSpec, count: int) -> Obs:
+    if isinstance(spec, DictSpec):
+        return {name: np.zeros((count, *entry.shape), entry.dtype) for name, entry in spec.entries}
+    return np.zeros((count, *spec.shape), spec.dtype)

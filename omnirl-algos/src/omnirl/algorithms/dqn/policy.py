@@ -10,6 +10,7 @@ from typing import Any
 
 from omnirl.algorithms.dqn.config import Config
 from omnirl.algorithms.shared.acting_network import acting_network
+from omnirl.algorithms.shared.action_masks import LegalActions, legal_outputs
 from omnirl.algorithms.shared.exploration import EpsilonGreedy
 from omnirl.algorithms.shared.names import check_names
 from omnirl.algorithms.shared.observations import network_input, network_observation
@@ -23,6 +24,7 @@ class Policy:
         assert isinstance(spec.action, DiscreteAction)
         self._observation = network_observation(config.network, spec)
         self._network = acting_network(config.network, self._observation, spec.action.n, "")
+        self._legal = LegalActions(spec, context)
         self._names = self._network.names()
         self._explore = EpsilonGreedy(
             config.policy.epsilon,
@@ -33,13 +35,18 @@ class Policy:
         )
 
     def choose_action(self, obs: Obs, act: ActContext) -> Array:
-        """The action of the greatest value, [B, *obs] -> [B] int64; the first of equals."""
-        action: Array = self._network(network_input(obs, self._observation)).argmax(axis=1)
-        return action
+        """The legal action of the greatest value, [B, *obs] -> [B] int64; the first of equals."""
+        return self._greedy(obs, self._legal.mask(obs))
 
     def sample_action(self, obs: Obs, act: ActContext) -> ActionSample:
-        """Epsilon-greedy actions [B] int64."""
-        return ActionSample(self._explore(lambda: self.choose_action(obs, act), act))
+        """Epsilon-greedy actions [B] int64, legal ones."""
+        mask = self._legal.mask(obs)
+        return ActionSample(self._explore(lambda: self._greedy(obs, mask), act, mask))
+
+    def _greedy(self, obs: Obs, mask: Array | None) -> Array:
+        values = self._network(network_input(obs, self._observation))
+        action: Array = legal_outputs(values, mask).argmax(axis=1)
+        return action
 
     def set_weights(self, weights: Mapping[str, Array]) -> None:
         """Act with these from now on. KeyError on a missing or extra name, ValueError on a wrong shape."""

@@ -25,7 +25,15 @@ from omnirl.algorithms.shared.flat_optimizers import FlatAdam
 from omnirl.algorithms.shared.flat_parameters import FlatParameters, clip_gradient_
 from omnirl.algorithms.shared.metric_sums import MetricSums
 from omnirl.algorithms.shared.normalization import ObservationNormalizer, ReturnNormalizer
-from omnirl.algorithms.shared.observations import network_input, network_observation
+from omnirl.algorithms.shared.observations import (
+    network_input,
+    network_observation,
+    time_rows,
+    vector_size,
+    vectors_of,
+    with_vectors,
+)
+from omnirl.algorithms.shared.torch_masks import legal_logits
 from omnirl.api import (
     Array,
     Clock,
@@ -34,6 +42,7 @@ from omnirl.api import (
     EnvSpec,
     LearnerContext,
     MultiDiscreteAction,
+    Obs,
     Rollout,
     value_at,
 )
@@ -53,7 +62,8 @@ class Learner:
         self.config = config.learner
         self.device = torch.device(context.device)
         self._observation = network_observation(config.network, spec)
-        if self._observation.layout == "image" and self.config.normalize_observations:
+        vectors = vector_size(self._observation)
+        if vectors == 0 and self.config.normalize_observations:
             raise ConfigError(
                 "modules.learner.normalize_observations: images are scaled in the network already "
                 "(set it to false)"
@@ -67,9 +77,7 @@ class Learner:
         self.parameters = FlatParameters(self.network, self.device)
         self.backpropagation = backpropagation(self.network)
         self.optimizer = FlatAdam(self.parameters, self.config.adam_epsilon)
-        self.observations = (
-            ObservationNormalizer(self._observation.size) if self.config.normalize_observations else None
-        )
+        self.observations = ObservationNormalizer(vectors) if self.config.normalize_observations else None
         self.returns = ReturnNormalizer(self.config.gamma) if self.config.normalize_returns else None
         self._metrics = MetricSums(_FIGURES, self.device)
         self._finite = torch.ones((), device=self.device)
@@ -82,9 +90,8 @@ class Learner:
     def observe(self, rollout: Rollout) -> None:
         """Add to the pending statistics. The last row of observations is the next rollout's first."""
         if self.observations is not None:
-            obs = rollout.observations()
-            assert isinstance(obs, np.ndarray)
-            self.observations.observe(network_input(obs[:-1], self._observation))
+            rows = network_input(time_rows(rollout.observations(), slice(-1)), self._observation)
+            self.observations.observe(vectors_of(rows, self._observation))
         if self.returns is not None:
             self.returns.observe(rollout)
 
@@ -110,9 +117,9 @@ class Learner:
             gae_lambda=self.config.gae_lambda,
         )
 
-    def _network_input(self, obs: Array) -> Array:
+    def _network_input(self, obs: Obs) -> Array:
         rows = network_input(obs, self._observation)
-        return rows if self.observations is None else self.observations(rows)
+        return rows if self.observations is None else with_vectors(rows, self._observation, self.observations)
 
     def _update(self, samples: Samples, clock: Clock) -> None:
         config, count = self.config, len(samples)
@@ -159,9 +166,9 @@ class Learner:
     ) -> tuple[Tensor, Tensor]:
         """One gradient step on M samples: their policy loss, value loss, entropy and log ratio [4, M], and the
         norm of the gradient."""
-        obs, action, old_log_prob, old_values, advantages, returns = minibatch
+        obs, action, old_log_prob, old_values, advantages, returns, *mask = minibatch
         outputs, values = self.backpropagation.forward(obs)
-        likelihood = self._likelihood(outputs, action)
+        likelihood = self._likelihood(legal_logits(outputs, *mask), action)
         log_ratio = likelihood.log_prob - old_log_prob
         policy_loss, d_log_prob = losses.clipped_surrogate(log_ratio, advantages, clip)
         if self.config.value_clip is None:

@@ -1,5 +1,7 @@
 """PPO's policy: a numpy forward pass, noise in blocks, log-probabilities once per rollout.
 
+Illegal actions are never taken: the outputs that are kept are those of legal actions, the others far below.
+
 Imports no torch, unless the observations are images. Letters: T steps, B environments; ``*obs``, ``*act``
 the spec's shapes.
 """
@@ -14,9 +16,10 @@ import numpy as np
 from omnirl.algorithms.ppo.config import Config
 from omnirl.algorithms.shared.acting_network import acting_network
 from omnirl.algorithms.shared.action_head import GaussianHead, make_head, num_outputs
+from omnirl.algorithms.shared.action_masks import LegalActions, legal_outputs
 from omnirl.algorithms.shared.names import check_names
 from omnirl.algorithms.shared.normalization import ObservationNormalizer, normalize
-from omnirl.algorithms.shared.observations import network_input, network_observation
+from omnirl.algorithms.shared.observations import network_input, network_observation, with_vectors
 from omnirl.api import ActContext, ActionSample, Array, EnvSpec, Obs, PolicyContext
 
 
@@ -27,6 +30,7 @@ class Policy:
         self._observation = network_observation(config.network, spec)
         self.head = make_head(spec.action, context.num_envs, config.memory.unroll_length)
         self._network = acting_network(config.network, self._observation, num_outputs(spec.action), "policy.")
+        self._legal = LegalActions(spec, context)
         self._names = self._network.names()
         if isinstance(self.head, GaussianHead):
             self._names.append("log_std")
@@ -36,7 +40,7 @@ class Policy:
         self._mean = self._scale = np.zeros(0, np.float32)
 
     def choose_action(self, obs: Obs, act: ActContext) -> Array:
-        """The most probable action, [B, *obs] -> [B, *act], in environment units."""
+        """The most probable legal action, [B, *obs] -> [B, *act], in environment units."""
         return self.head.mode(self._outputs(obs))
 
     def sample_action(self, obs: Obs, act: ActContext) -> ActionSample:
@@ -63,8 +67,11 @@ class Policy:
     def _outputs(self, obs: Obs) -> Array:
         rows = network_input(obs, self._observation)
         if self._normalize:
-            rows = normalize(rows, self._mean, self._scale)
-        return self._network(rows)
+            rows = with_vectors(rows, self._observation, self._normalized)
+        return legal_outputs(self._network(rows), self._legal.mask(obs))
+
+    def _normalized(self, vectors: Array) -> Array:
+        return normalize(vectors, self._mean, self._scale)
 
     def state_dict(self) -> dict[str, Any]:
         """Nothing is held between rollouts."""

@@ -5,15 +5,17 @@ Letters: T steps, B environments of all rollouts together, K finished episodes, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from omnirl.algorithms.shared.action_masks import action_mask
 from omnirl.algorithms.shared.returns import explained_variance, gae
-from omnirl.api import Array, Rollout
+from omnirl.api import Array, Obs, Rollout
 
 _VALUES_PER_PASS = 2**24  # input elements of one forward pass, so that images do not fill the memory
 
@@ -23,7 +25,8 @@ class Samples:
     """The N samples of an update, on the learner's device; ``tensors`` are those that minibatches are cut
     from.
 
-    observations [N, ...]; action [N, P | A]; log_prob, values, advantages, returns [N].
+    observations [N, ...]; action [N, P | A]; log_prob, values, advantages, returns [N]; mask [N, O] bool where the
+    environment tells its legal actions.
     """
 
     observations: Tensor
@@ -33,20 +36,30 @@ class Samples:
     advantages: Tensor
     returns: Tensor
     explained_variance: float
+    mask: Tensor | None = None
 
     def __len__(self) -> int:
         """N."""
         return len(self.returns)
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """The six tensors in the order of the fields."""
-        return (self.observations, self.action, self.log_prob, self.values, self.advantages, self.returns)
+        """The tensors in the order of the fields; the mask comes last, if there is one."""
+        mask = () if self.mask is None else (self.mask,)
+        return (
+            self.observations,
+            self.action,
+            self.log_prob,
+            self.values,
+            self.advantages,
+            self.returns,
+            *mask,
+        )
 
 
 def prepare_samples(
     rollouts: Sequence[Rollout],
     *,
-    network_input: Callable[[Array], Array],
+    network_input: Callable[[Obs], Array],
     actions: Callable[[Array], Array],
     rewards: Callable[[Array], Array],
     values: Callable[[Tensor], Tensor],
@@ -61,8 +74,8 @@ def prepare_samples(
     [T+1, B] and the final observations.
     """
     obs, finals, final_at = _joined(rollouts)
-    steps, envs = len(obs) - 1, obs.shape[1]
-    rows = network_input(np.concatenate((obs.reshape(-1, *obs.shape[2:]), finals)))
+    steps, envs = rollouts[0].reward.shape[0], sum(rollout.reward.shape[1] for rollout in rollouts)
+    rows = np.concatenate((network_input(obs), network_input(finals)))
     inputs = torch.from_numpy(rows).to(device)
     with torch.no_grad():
         chunk = max(1, _VALUES_PER_PASS // max(1, inputs[0].numel()))
@@ -89,23 +102,31 @@ def prepare_samples(
         returns.reshape(-1),
     ]
     action, log_prob, value, advantage, target = (torch.tensor(array).to(device) for array in flat)
-    return Samples(inputs[: steps * envs], action, log_prob, value, advantage, target, explained)
+    legal = action_mask(obs)
+    mask = None if legal is None else torch.tensor(legal[:-1].reshape(steps * envs, -1)).to(device)
+    return Samples(inputs[: steps * envs], action, log_prob, value, advantage, target, explained, mask)
 
 
 def _along_envs(arrays: Sequence[Array]) -> Array:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)
 
 
-def _joined(rollouts: Sequence[Rollout]) -> tuple[Array, Array, Array]:
+def _joined(rollouts: Sequence[Rollout]) -> tuple[Obs, Obs, Array]:
     """Observations [T+1, B, *obs], final observations [K, *obs] and their places [K, 2] among all
     environments."""
     observations, finals, places, offset = [], [], [], 0
     for rollout in rollouts:
-        obs = rollout.observations()
-        assert isinstance(obs, np.ndarray)
-        assert isinstance(rollout.final_obs, np.ndarray)
-        observations.append(obs)
-        finals.append(rollout.final_obs)
+        observations.append(rollout.observations())
+        finals.append(rollout.final_observations())
         places.append(rollout.final_at + np.array([0, offset]))
-        offset += obs.shape[1]
-    return _along_envs(observations), np.concatenate(finals), np.concatenate(places)
+        offset += rollout.reward.shape[1]
+    return _concatenated(observations, 1), _concatenated(finals, 0), np.concatenate(places)
+
+
+def _concatenated(parts: Sequence[Obs], axis: int) -> Obs:
+    """The parts one after the other, entry by entry; a single one is not copied."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], Mapping):
+        return {name: np.concatenate([part[name] for part in parts], axis) for name in parts[0]}
+    return np.concatenate(cast(Sequence[Array], parts), axis)

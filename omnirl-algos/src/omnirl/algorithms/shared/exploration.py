@@ -22,6 +22,13 @@ def ladder_exponent(alpha: float, index: int, count: int) -> float:
     return 1.0 if count == 1 else 1.0 + alpha * index / (count - 1)
 
 
+def nth_legal(mask: Array, share: Array) -> Array:
+    """The legal action at a ``share`` [B] in [0, 1) of the way through all of ``mask`` [B, n] bool: [B] int64."""
+    before = mask.cumsum(axis=1)  # legal actions up to each
+    result: Array = (before > np.floor(share * before[:, -1])[:, None]).argmax(axis=1)
+    return result
+
+
 class EpsilonGreedy:
     """A random action with probability epsilon, the greedy one otherwise, for each of B environments by
     itself.
@@ -38,14 +45,21 @@ class EpsilonGreedy:
         self._action = NoiseBlock(
             lambda rng, shape: rng.integers(num_actions, size=shape), rows, (context.num_envs,)
         )
+        self._share = NoiseBlock(lambda rng, shape: rng.random(shape), rows, (context.num_envs,))
 
     def epsilon(self, act: ActContext) -> float:
         """The probability of a random action at this moment."""
         return float(value_at(self._epsilon, act) ** self._exponent)
 
-    def __call__(self, greedy: Callable[[], Array], act: ActContext) -> Array:
-        """The actions [B]; ``greedy`` is asked for its [B] only where one of them is needed."""
+    def __call__(self, greedy: Callable[[], Array], act: ActContext, mask: Array | None = None) -> Array:
+        """The actions [B]; ``greedy`` is asked for its [B] only where one of them is needed.
+
+        ``mask`` [B, n] bool: random actions are drawn from the legal ones alone, all alike.
+        """
         explores: Array = self._chance.next(act.rng) < self.epsilon(act)
-        random: Array = self._action.next(act.rng)
+        if mask is None:
+            random: Array = self._action.next(act.rng)
+        else:
+            random = nth_legal(mask, self._share.next(act.rng))
         result: Array = random.copy() if explores.all() else np.where(explores, random, greedy())
         return result

@@ -1,0 +1,34 @@
+"""Action masks in the learner; see :mod:`omnirl.algorithms.shared.action_masks`.
+
+Letters: N rows; O outputs, one per action of each position; n actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from omnirl.algorithms.shared.action_masks import ILLEGAL
+
+
+def legal_logits(logits: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Logits [N, O] with those of illegal actions so low that their probability is exactly 0. ``mask`` [N, O] bool.
+
+    Log-probabilities, entropy and gradients are then those of the legal actions alone (Huang & Ontanon 2022,
+    arXiv:2006.14171, section 3).
+    """
+    return logits if mask is None else torch.where(mask, logits, ILLEGAL)
+
+
+def legal_values(values: Callable[[Tensor], Tensor], mask: Tensor | None) -> Callable[[Tensor], Tensor]:
+    """A network of action values [N, n] whose illegal actions are worth less than any legal one.
+
+    ``mask`` [N, n] bool is that of the observations the network will be asked about. Where no action is legal, as
+    in a terminal state, all are worth 0.
+    """
+    if mask is None:
+        return values
+    some = mask.any(1, keepdim=True)
+    return lambda obs: torch.where(some, torch.where(mask, values(obs), ILLEGAL), 0.0)

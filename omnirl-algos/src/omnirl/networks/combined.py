@@ -1,0 +1,85 @@
+"""A network for dictionaries of images and vectors.
+
+Each image goes through convolutions and a hidden layer of its own, the vectors join what comes out, and hidden layers
+and a linear head follow. Rows are those of :class:`omnirl.networks.joined.JoinedSpec`.
+
+Letters: N batch rows; V numbers of all vectors together; C channels, H height, W width of an image.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor, nn
+
+from omnirl.networks.cnn import ImageFeatures
+from omnirl.networks.config import NetworkConfig
+from omnirl.networks.joined import JoinedSpec
+from omnirl.networks.mlp import MLP
+
+
+class CombinedFeatures(nn.Module):
+    """Bytes [N, bytes] -> float32 [N, output_size]; ``hidden_sizes[0]`` units for each image before it is joined."""
+
+    def __init__(self, config: NetworkConfig, observation: JoinedSpec) -> None:
+        super().__init__()
+        sizes, activation, kind = config.hidden_sizes, config.activation, config.kind
+        assert kind != "auto"
+        assert kind != "mlp"
+        images = [
+            ImageFeatures(entry.shape, sizes[:1], activation, kind=kind, dtype=entry.dtype)
+            for _, entry in observation.images
+        ]
+        self.images = nn.ModuleList(images)
+        self._images = tuple(images)
+        self._vector_bytes = 4 * observation.vector_size
+        self._places = []
+        for begin, (_, entry) in zip(observation.offsets(), observation.images):
+            dtype: torch.dtype = getattr(torch, entry.dtype)
+            self._places.append((begin, begin + entry.size * dtype.itemsize, dtype, entry.shape))
+        joined = observation.vector_size + sum(image.output_size for image in images)
+        self.hidden = MLP((joined, *sizes), activation, output_activation=True)
+        self.output_size = (joined, *sizes)[-1]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, bytes] -> [N, output_size]."""
+        parts = [x[:, : self._vector_bytes].view(torch.float32)]
+        for image, (begin, end, dtype, shape) in zip(self._images, self._places):
+            parts.append(image(x[:, begin:end].view(dtype).reshape(-1, *shape)))
+        hidden: Tensor = self.hidden(torch.cat(parts, 1))
+        return hidden
+
+    def init_orthogonal(self, rng: Generator) -> None:
+        """Orthogonal weights with gain sqrt(2), zero biases (PPO)."""
+        for image in self._images:
+            image.init_orthogonal(rng)
+        self.hidden.init_orthogonal(rng, output_gain=2.0**0.5)
+
+    def init_uniform(self, rng: Generator) -> None:
+        """torch's own default, drawn from ``rng`` (DQN)."""
+        for image in self._images:
+            image.init_uniform(rng)
+        self.hidden.init_uniform(rng)
+
+
+class CombinedNetwork(nn.Module):
+    """Combined features under one linear head: [N, bytes] -> [N, outputs]."""
+
+    def __init__(self, config: NetworkConfig, observation: JoinedSpec, outputs: int) -> None:
+        super().__init__()
+        self.features = CombinedFeatures(config, observation)
+        self.head = MLP((self.features.output_size, outputs), config.activation)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, bytes] -> [N, outputs]."""
+        outputs: Tensor = self.head(self.features(x))
+        return outputs
+
+    def init_orthogonal(self, rng: Generator, output_gain: float) -> None:
+        """As :meth:`CombinedFeatures.init_orthogonal`, the head with ``output_gain``."""
+        self.features.init_orthogonal(rng)
+        self.head.init_orthogonal(rng, output_gain)
+
+    def init_uniform(self, rng: Generator) -> None:
+        """torch's own default, drawn from ``rng``."""
+        self.features.init_uniform(rng)
+        self.head.init_uniform(rng)
