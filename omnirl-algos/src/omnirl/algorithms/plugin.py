@@ -15,7 +15,9 @@ ALGORITHMS = (
         summary="Proximal policy optimization: on-policy, the robust first choice",
         family="policy gradient",
         supports=Supports(
-            actions=("discrete", "multi_discrete", "continuous"), observations=("vector", "image")
+            actions=("discrete", "multi_discrete", "continuous"),
+            observations=("vector", "image", "dict"),
+            action_mask=True,
         ),
         config="omnirl.algorithms.ppo.config:Config",
         data_flow="omnirl.algorithms.ppo.config:data_flow",
@@ -37,7 +39,9 @@ ALGORITHMS = (
         name="dqn",
         summary="Deep Q-network: off-policy, one network of action values",
         family="value",
-        supports=Supports(actions=("discrete",), observations=("vector", "image")),
+        supports=Supports(
+            actions=("discrete",), observations=("vector", "image", "dict"), action_mask=True
+        ),
         config="omnirl.algorithms.dqn.config:Config",
         data_flow="omnirl.algorithms.dqn.config:data_flow",
         policy="omnirl.algorithms.dqn.policy:Policy",
