@@ -50,10 +50,6 @@ ALGORITHMS = (
         agent_file=_AGENT_FILE,
         metric_names=("loss", "q_value", "td_error", "epsilon", *_HEALTH),
     ),
-)
-
-PRESETS = tuple(
-    PresetSpec(name, summary, f"omnirl.presets:{name}.yaml")
     AlgorithmSpec(
         name="sac",
         summary="Soft actor-critic: off-policy, random as far as it pays, few environment steps",
@@ -67,15 +63,19 @@ PRESETS = tuple(
         agent_file=_AGENT_FILE,
         metric_names=("critic_loss", "actor_loss", "q_value", "entropy", "temperature", *_HEALTH),
     ),
+)
+
+PRESETS = tuple(
+    PresetSpec(name, summary, f"omnirl.presets:{name}.yaml")
     for name, summary in (
         ("cartpole-ppo", "CartPole-v1 with PPO: 500 within 100,000 steps"),
         ("cartpole-dqn", "CartPole-v1 with DQN: above 475 within 100,000 steps"),
         ("pendulum-ppo", "Pendulum-v1 with PPO: above -200 within 300,000 steps"),
+        ("pendulum-sac", "Pendulum-v1 with SAC: about -150 within 20,000 steps"),
     )
 )
 
 
-        ("pendulum-sac", "Pendulum-v1 with SAC: about -150 within 20,000 steps"),
 @hookimpl
 def omnirl_algorithms() -> tuple[AlgorithmSpec, ...]:
     """The algorithms."""
