@@ -115,3 +115,37 @@ def test_aggregate_averages_further_metrics_over_the_episodes_that_have_them():
 def test_aggregate_of_nothing_is_refused():
     with pytest.raises(ValueError, match="no evaluation episode"):
         aggregate([])
+
+
+class Measured(InlineEnvironment):
+    """Tells of each episode how often its sub-environment was stepped in it, and which one it is."""
+
+    def __init__(self, singles):
+        super().__init__(singles)
+        self.steps = np.zeros(len(singles), np.int64)
+
+    def reset(self, index, seed):
+        self.steps[index] = 0
+        return super().reset(index, seed)
+
+    def step(self, action):
+        self.steps += 1
+        return super().step(action)
+
+    def episode_metrics(self, index):
+        return {"steps": float(self.steps[index]), "index": float(index)}
+
+
+def test_an_environments_own_figures_are_those_of_the_episode_that_ended():
+    environment = Measured([Count(2), Count(3)])
+    episodes = evaluation_loop(environment, FakePolicy(SPEC, 2), 4, FakeStreams())
+    assert [episode.metrics for episode in episodes] == [{"steps": 2.0, "index": 0.0}] * 2 + [
+        {"steps": 3.0, "index": 1.0}
+    ] * 2
+    figures = aggregate(episodes)
+    assert (figures["steps"], figures["index"]) == (2.5, 0.5)
+
+
+def test_an_environment_without_figures_has_none():
+    episodes, _ = evaluate([Count(2)], 1)
+    assert episodes[0].metrics == {}

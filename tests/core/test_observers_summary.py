@@ -136,6 +136,10 @@ def test_commands_are_quoted_for_the_shell():
         ({"return_mean": -12.0}, "return -12.0"),
         ({"return_mean": 1.0, "return_std": 0.5}, "return 1.0 ± 0.5"),
         ({"return_mean": 1.0, "success": 0.75}, "return 1.0, success 0.75"),
+        (
+            {"return_mean": 1.0, "length_mean": 9.5, "speed_mean": 2.0, "speed": 3.0},
+            "return 1.0, length 9.5, speed_mean 2, speed 3",
+        ),
         ({"score": 3.0, "wins": 2.0}, "score 3, wins 2"),
     ],
 )

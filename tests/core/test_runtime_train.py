@@ -188,6 +188,9 @@ def test_evaluations_stand_in_their_versions_row_and_repeat(
     assert [row["updates"] for row in log if row["eval_return_mean"]] == ["5", "10", "12"]
     assert [int(row["updates"]) for row in log] == list(range(1, 13))
     assert log[4]["eval_episodes"] == "4.0"
+    lengths = {row["train_length"] for row in log if row["train_return"]}
+    assert lengths == {"5.0"}  # of training episodes, wherever one ended
+    assert all(bool(row["train_length"]) == bool(row["train_return"]) for row in log)
     assert summary.evaluation["return_mean"] == 5.0
     assert summary.evaluation["length_mean"] == 5.0
 

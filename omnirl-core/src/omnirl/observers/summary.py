@@ -82,8 +82,9 @@ def evaluation_text(metrics: Mapping[str, float]) -> str:
     if "return_min" in metrics and "return_max" in metrics:
         text += f" (min {metrics['return_min']:.6g}, max {metrics['return_max']:.6g})"
     known = {"return_mean", "return_std", "return_min", "return_max", "episodes"}
+    others = {name: value for name, value in metrics.items() if name not in known}
     return text + "".join(
-        f", {name.removesuffix('_mean')} {value:.6g}" for name, value in metrics.items() if name not in known
+        f", {'length' if name == 'length_mean' else name} {value:.6g}" for name, value in others.items()
     )
 
 

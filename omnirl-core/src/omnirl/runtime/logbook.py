@@ -29,6 +29,7 @@ COUNTER_COLUMNS = (
     "dropped",
     "episodes",
     "train_return",
+    "train_length",
 )
 
 
@@ -47,18 +48,20 @@ class LogBook:
         self._pending: set[int] = set()
         self._lags: list[int] = []
         self._returns: list[float] = []
+        self._lengths: list[int] = []
         self.episodes = 0
         self.last_row = -1
         self._last_steps = 0
         self._last_updates = 0
         self._last_wall = 0.0
 
-    def rollout(self, lag: int | None, returns: Sequence[float]) -> None:
-        """A rollout arrived; ``lag`` is None where it was dropped."""
+    def rollout(self, lag: int | None, episodes: Sequence[tuple[float, int]]) -> None:
+        """A rollout arrived, in which ``episodes`` (return, length) ended; ``lag`` is None where it was dropped."""
         if lag is not None:
             self._lags.append(lag)
-        self._returns.extend(returns)
-        self.episodes += len(returns)
+        self._returns.extend(total for total, _ in episodes)
+        self._lengths.extend(length for _, length in episodes)
+        self.episodes += len(episodes)
 
     def begin(self, pacing: Pacing, wall: float) -> None:
         """Rates are counted from here."""
@@ -83,9 +86,10 @@ class LogBook:
             dropped=pacing.dropped,
             episodes=self.episodes,
             train_return=float(np.mean(self._returns)) if self._returns else None,
+            train_length=float(np.mean(self._lengths)) if self._lengths else None,
         )
         row.update({name: float(value) for name, value in metrics.items() if name in row})
-        self._lags, self._returns = [], []
+        self._lags, self._returns, self._lengths = [], [], []
         self.begin(pacing, wall)
         self.last_row = pacing.updates
         if evaluated:
@@ -110,6 +114,7 @@ class LogBook:
         return {
             "lags": list(self._lags),
             "returns": list(self._returns),
+            "lengths": list(self._lengths),
             "episodes": self.episodes,
             "last_row": self.last_row,
         }
@@ -118,4 +123,5 @@ class LogBook:
         """Restore; rows that were waiting belong to a time that no longer counts."""
         self._waiting, self._pending = [], set()
         self._lags, self._returns = [int(x) for x in state["lags"]], [float(x) for x in state["returns"]]
+        self._lengths = [int(x) for x in state.get("lengths", ())]
         self.episodes, self.last_row = int(state["episodes"]), int(state["last_row"])

@@ -255,7 +255,7 @@ class TrainLoop:
         self.saves.evaluated(counters, weights, figures)
 
     def _seen(self, lag: int | None, report: CollectReport) -> None:
-        self.logbook.rollout(lag, [total for total, _ in report.episodes])
+        self.logbook.rollout(lag, report.episodes)
         self.state.meter.rollout(lag, report.episodes)
 
     def _sampler_failed(self, slot: Slot, failure: Failure) -> None:
