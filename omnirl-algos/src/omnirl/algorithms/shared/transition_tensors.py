@@ -36,7 +36,10 @@ def transition_tensors(
     """``batch`` as the networks take it."""
 
     def sent(array: Array) -> Tensor:
-        return torch.from_numpy(array).to(device)
+        tensor = torch.from_numpy(array)
+        return tensor if here else tensor.to(device)
+
+    here = device.type == "cpu"
 
     next_mask = action_mask(batch.next_obs)
     return TransitionTensors(
