@@ -51,6 +51,7 @@ OVERRIDES = [
     ("agent.name=x", "agent.name: unknown key (there is: module) [runner]"),
     ("runner.on_nan=keep", "runner.on_nan: must be 'drop' or 'error', not 'keep'"),
     ("runner.step_timeout_s=0", "runner.step_timeout_s: must be greater than 0, not 0"),
+    ("ray.start_timeout_s=0", "ray.start_timeout_s: must be greater than 0, not 0"),
     # wrong types
     ("runner.max_updates=ten", "runner.max_updates: must be a whole number, not 'ten'"),
     (

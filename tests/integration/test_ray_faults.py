@@ -64,6 +64,38 @@ def test_a_temp_folder_that_does_not_suit_ray_is_no_hang(
     assert run.left_over() == []
 
 
+def one_line_about_the_deadline(run: Any, tmp_path: Path) -> None:
+    assert run.wait(60) == 6, run.output
+    (line,) = [line for line in run.output.splitlines() if "ray.start_timeout_s" in line]
+    assert "Traceback" not in run.output
+    logs = Path(line.rpartition(" are in ")[2])
+    assert (logs / "raylet.out").exists() or (logs / "gcs_server.out").exists()
+    assert run.left_over() == []
+    assert not (tmp_path / "run" / "checkpoint.ckpt").exists()
+
+
+def test_workers_that_die_as_they_start_are_not_waited_for_for_ever(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "site").mkdir()
+    ends = "import os, sys\nif any('default_worker' in word for word in sys.orig_argv): os._exit(1)\n"
+    (tmp_path / "site" / "sitecustomize.py").write_text(ends, encoding="utf-8")
+    variables = {"PYTHONPATH": str(tmp_path / "site")}
+    run = start(*RUN, "runner.max_updates=2", "ray.start_timeout_s=5", variables=variables)
+    one_line_about_the_deadline(run, tmp_path)
+    assert "3 of 3 workers' processes did not come up within 5 s" in run.output
+
+
+def test_a_ray_that_never_starts_is_not_waited_for_for_ever(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
+    run = start(*RUN, "runner.max_updates=2", "ray.start_timeout_s=8")
+    server = run.until(lambda: next((p for p in run.processes() if p.name() == "gcs_server"), None))
+    server.send_signal(signal.SIGSTOP)
+    one_line_about_the_deadline(run, tmp_path)
+    assert "Ray did not start within 8 s" in run.output
+
+
 def test_a_dead_address_is_refused_at_once(start: Callable[..., Any], tmp_path: Path) -> None:
     run = start(*RUN, "--address", "127.0.0.1:1")
     assert run.wait(30) == 6

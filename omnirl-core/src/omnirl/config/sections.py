@@ -161,6 +161,10 @@ class RayConfig(Config):
     object_store_memory: PositiveInt | None = Field(
         default=None, description="bytes of the local cluster's object store; unset: Ray decides"
     )
+    start_timeout_s: Positive = Field(
+        default=60.0,
+        description="seconds for Ray's start, and then without a worker's process coming up, after which a run ends",
+    )
 
     @field_validator("address")
     @classmethod

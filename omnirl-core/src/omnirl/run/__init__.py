@@ -78,7 +78,8 @@ def train(
         config = configure(config, overrides=overrides, registry=registry)
     watchers = [*_default_observers(registry, observers), *observer_objects]
     with claimed(_folder(config, resume)) as folder:
-        prepared = prepare(setup.decide(config), folder)
+        earlier = files.load_file(folder.path / CONFIG_FILE).data if folder.resume else None
+        prepared = prepare(setup.decide(config, earlier), folder)
         thread = ObserverThread(watchers)
         try:
             thread.send("run_started", prepared.info(local))
@@ -96,7 +97,8 @@ def train(
 def _run(prepared: PreparedRun, watchers: ObserverThread, local: bool) -> RunSummary:
     config, plan = prepared.config, prepared.plan
     # The handlers come after ray.init, which sets its own.
-    transport_of_run = _transport(config, plan, local, learner=True)
+    folder = Path(prepared.settings.saves.run_dir)
+    transport_of_run = _transport(config, plan, local, folder)
     with transport_of_run as transport, stop_requests() as stop, prepared.written_config():
         aggregation = plan.env_backend.aggregate_evaluations or aggregate
         summary = TrainLoop(
@@ -138,7 +140,7 @@ def evaluate(
     weights, meta = load_agent(path, config.algorithm, env_spec)
     plan, _ = setup.plan_of(config, env_spec)
     plan = _for_evaluation(plan, episodes)
-    with _transport(config, plan, local or plan.num_evaluators == 1, learner=False) as transport:
+    with _transport(config, plan, local or plan.num_evaluators == 1, None) as transport:
         played = play(plan, weights, int(meta["updates"]), transport)
     metrics, each = summarise(plan, played)
     return Evaluation(path.stem, str(folder), sum(map(len, played)), metrics, each)
@@ -204,21 +206,31 @@ def _default_observers(registry: Registry, names: Sequence[str]) -> list[Observe
 
 @contextmanager
 def _transport(
-    config: ResolvedConfig, plan: WorkerPlan, local: bool, *, learner: bool
+    config: ResolvedConfig, plan: WorkerPlan, local: bool, run_folder: Path | None
 ) -> Iterator[Transport]:
-    """Where the workers live, for the length of the block; whatever happens, nothing is left running."""
+    """Where the workers live, for the length of the block; whatever happens, nothing is left running. run_folder: that
+    of a training run, with a learner and samplers; None: only its evaluators are needed."""
     with ExitStack() as stack:
         if local:
             transport: Transport = LocalTransport()
         else:
             from omnirl.runtime.cluster import Needs, connected
 
+            learner = run_folder is not None
             cpus = plan.num_evaluators + (plan.num_samplers + 1 if learner else 0)
-            needs = Needs(cpus, 1 if learner and plan.device == "cuda" else 0)
             ray = config.ray
-            stack.enter_context(connected(ray.address, needs, ray.num_cpus, ray.object_store_memory))
+            cluster = stack.enter_context(
+                connected(
+                    ray.address,
+                    Needs(cpus, 1 if learner and plan.device == "cuda" else 0),
+                    num_cpus=ray.num_cpus,
+                    object_store_memory=ray.object_store_memory,
+                    start_timeout=ray.start_timeout_s,
+                    folder=run_folder,
+                )
+            )
             from omnirl.runtime.ray_transport import RayTransport
 
-            transport = RayTransport()
+            transport = RayTransport(cluster, ray.start_timeout_s)
         stack.callback(transport.close)
         yield transport

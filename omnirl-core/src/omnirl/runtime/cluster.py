@@ -2,7 +2,8 @@
 
 ``ray.init()`` without an address joins whatever runs on the machine, and with a dead address waits for minutes; so
 the address is always given, and probed first. A joined cluster must have the resources before anything is asked of
-it, for an actor that asks for more waits for ever without a word.
+it, for an actor that asks for more waits for ever without a word. Where Ray itself does not come up it may wait
+for ever too, so its start has a deadline. What it has to say goes to the run's ``ray.log``.
 """
 
 from __future__ import annotations
@@ -10,24 +11,31 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import signal
 import socket
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omnirl.api.errors import ClusterError
+from omnirl.api.errors import ClusterError, ClusterLostError
+from omnirl.runtime.ray_log import RayLog, ray_log
+from omnirl.runtime.signals import end_at_once
 
 _PROBE_SECONDS = 2.0
 _LONGEST_TEMP_DIR = 36
 _OTHER_TEMP_DIR = "/tmp"
+_VITAL = {"raylet", "gcs_server"}
 _SETTINGS = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else `uv run omnirl` rebuilds the environment for every worker
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_DISABLE_IMPORT_WARNING": "1",
+    # else ray.init waits for workers in C++, holding the interpreter's lock: where they die, for ever and unreachable
+    "RAY_prestart_worker_first_driver": "0",
 }
 
 
@@ -44,11 +52,39 @@ class Needs:
         return f"{self.cpus} CPUs{gpus}"
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that this process is connected to. logs: Ray's folder of logs on this machine; ray_log: the run's."""
+
+    logs: Path
+    ray_log: RayLog | None
+
+    def check(self) -> None:
+        """Raises ClusterLostError where a process of our own cluster that nothing works without has ended."""
+        from ray._private import worker
+
+        node = worker._global_node
+        dead: set[str] = {name for name, _ in node.dead_processes()} if node is not None else set()
+        for name in _VITAL & dead:
+            raise ClusterLostError(
+                f"Ray's {name} ended during the run, and the cluster with it; Ray's logs are in {self.logs}"
+            )
+
+
 @contextmanager
 def connected(
-    address: str, needs: Needs, num_cpus: int | None, object_store_memory: int | None
-) -> Iterator[str]:
-    """Be connected for the length of the block; yields a description. Raises ClusterError (exit 6)."""
+    address: str,
+    needs: Needs,
+    *,
+    num_cpus: int | None,
+    object_store_memory: int | None,
+    start_timeout: float,
+    folder: Path | None,
+) -> Iterator[Cluster]:
+    """Be connected for the length of the block. Raises ClusterError (exit 6).
+
+    start_timeout: seconds for Ray's start. folder: where ``ray.log`` goes; None: no log is kept.
+    """
     own = address == "local"
     settings = {**_SETTINGS, **(_starting() if own else _joining())}
     for name, value in settings.items():
@@ -67,16 +103,79 @@ def connected(
         options["num_gpus"] = needs.gpus
     if own and object_store_memory is not None:
         options["object_store_memory"] = object_store_memory
-    try:
-        ray.init(address=target, log_to_driver=False, logging_level=logging.ERROR, **options)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        raise ClusterError(f"ray cannot start or join a cluster ({address}): {error}") from error
-    try:
+    with ExitStack() as stack:
+        log = stack.enter_context(ray_log(folder)) if folder is not None else None
+        if log is not None:
+            stack.enter_context(_messages_to(log))
+        stack.callback(ray.shutdown)
+        logs = _start(target, start_timeout, options)
+        if log is not None:
+            log.follow(logs, ray.get_runtime_context().get_job_id(), whole=own)
         if not own:
             _check(address, needs)
-        yield "a Ray cluster of our own" if own else f"the Ray cluster at {target}"
+        yield Cluster(logs, log)
+
+
+def _start(target: str, timeout: float, options: dict[str, Any]) -> Path:
+    """Start or join; returns Ray's folder of logs on this machine."""
+    import ray
+
+    try:
+        with _deadline(timeout):
+            context: Any = ray.init(
+                address=target, log_to_driver=False, logging_level=logging.ERROR, **options
+            )
+    except SystemExit as end:
+        if end.code == signal.SIGTERM:  # from the handler that ray.init sets
+            raise SystemExit(128 + signal.SIGTERM) from None
+        raise ClusterError(f"ray cannot start or join a cluster ({target}){_see_logs()}") from end
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ClusterError(f"ray cannot start or join a cluster ({target}): {reason}{_see_logs()}") from error
+    return Path(context.address_info["session_dir"], "logs")
+
+
+@contextmanager
+def _deadline(seconds: float) -> Iterator[None]:
+    """End the process where the block takes longer: Ray has no deadline of its own for every one of its waits, and an
+    exception or a signal does not reach into them."""
+
+    def passed() -> None:
+        line = f"Ray did not start within {seconds:g} s (ray.start_timeout_s){_see_logs()}"
+        end_at_once(line, ClusterError.exit_code)
+
+    timer = threading.Timer(seconds, passed)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
     finally:
-        ray.shutdown()
+        timer.cancel()
+
+
+def _see_logs() -> str:
+    """Where Ray's logs are of the cluster that is being started: a session's folder is named after the process."""
+    parent = _temp_dir().get("_temp_dir") or os.path.join(
+        os.environ.get("RAY_TMPDIR") or tempfile.gettempdir(), "ray"
+    )
+    sessions = sorted(Path(parent).glob(f"session_*_{os.getpid()}"))
+    return f"; Ray's logs are in {sessions[-1] / 'logs'}" if sessions else ""
+
+
+@contextmanager
+def _messages_to(log: RayLog) -> Iterator[None]:
+    """Ray prints its messages about workers that died, whatever ``log_to_driver`` says: into the log with them."""
+    from ray._private import worker
+
+    def keep(data: dict[str, Any], ignore_prefix: bool = False) -> None:
+        log.say(str(data.get("pid", "ray")), "\n".join(data["lines"]))
+
+    printing = worker.print_to_stdstream
+    worker.print_to_stdstream = keep
+    try:
+        yield
+    finally:
+        worker.print_to_stdstream = printing
 
 
 def _starting() -> dict[str, str]:

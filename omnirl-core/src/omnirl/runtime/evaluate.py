@@ -35,6 +35,7 @@ def play(
         for index in range(plan.num_evaluators)
     ]
     refs = [transport.call(worker, "evaluate", frozen)[0] for worker in workers]
+    transport.ready(workers)
     played = []
     for worker, ref in zip(workers, refs, strict=True):
         try:

@@ -8,26 +8,34 @@ driver hands the future of a rollout to the learner and never holds its value.
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.exceptions import RayError, RayTaskError
 
 from omnirl.api.data import Rollout
+from omnirl.api.errors import ClusterError
 from omnirl.api.plugin import load_object
+from omnirl.runtime.cluster import Cluster
 from omnirl.runtime.transport import Ref, Worker, WorkerDiedError, WorkerRaisedError, close_worker, raised
 from omnirl.runtime.weights import PackedRollout, pack_rollout, unpack_rollout
+
+_CHECK_SECONDS = 1.0
 
 
 class _Host:
     """The actor: one worker in a process of its own, made in its first call. Errors are returned as values, so
     that their text and traceback arrive whole whatever their class."""
 
-    def __init__(self, factory: str, args: tuple[Any, ...], folder: str) -> None:
+    def __init__(self, name: str, factory: str, args: tuple[Any, ...], folder: str) -> None:
         self.factory, self.args = factory, args
+        for stream in (sys.stdout, sys.stderr):  # Ray's form of saying whose output follows
+            print(f":actor_name:{name}", file=stream, flush=True)
         with suppress(
             OSError
         ):  # elsewhere on a cluster it may not be there; then relative paths mean nothing
@@ -72,8 +80,10 @@ class RayTransport:
 
     name = "ray"
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: Cluster, start_timeout: float) -> None:
+        self._cluster, self._start_timeout = cluster, start_timeout
         self._workers: list[RayWorker] = []
+        self._next_check = 0.0
 
     def spawn(self, name: str, factory: str, *args: Any, gpus: int = 0) -> RayWorker:
         """Make an actor on one CPU (and ``gpus``). It never restarts by itself: the driver is the supervisor."""
@@ -82,9 +92,24 @@ class RayTransport:
         # The pulse is answered by a thread of its own, whatever the worker does.
         actor: Any = ray.remote(concurrency_groups={"pulse": 1})(host)  # type: ignore[call-overload]
         options = actor.options(num_cpus=1, num_gpus=gpus, max_restarts=0, max_task_retries=0)
-        worker = RayWorker(name, options.remote(factory, args, os.getcwd()))
+        worker = RayWorker(name, options.remote(name, factory, args, os.getcwd()))
         self._workers.append(worker)
         return worker
+
+    def ready(self, workers: Sequence[Worker]) -> None:
+        """A process that dies as it starts is tried again by Ray for ever: one must come up in good time."""
+        missing: list[Any] = [self.pulse(worker) for worker in workers]
+        since = time.monotonic()
+        while missing:
+            up, missing = ray.wait(missing, num_returns=1, timeout=_CHECK_SECONDS, fetch_local=False)
+            self._cluster.check()
+            if up:
+                since = time.monotonic()
+            elif time.monotonic() - since > self._start_timeout:
+                raise ClusterError(
+                    f"{len(missing)} of {len(workers)} workers' processes did not come up within "
+                    f"{self._start_timeout:g} s (ray.start_timeout_s); Ray's logs are in {self._cluster.logs}"
+                )
 
     def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[Ref, ...]:
         """Call a method of the worker; arguments that are Refs are resolved in its process."""
@@ -100,6 +125,9 @@ class RayTransport:
 
     def wait(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
         """Those that are ready."""
+        if time.monotonic() > self._next_check:
+            self._next_check = time.monotonic() + _CHECK_SECONDS
+            self._cluster.check()
         pending: list[Any] = list(refs)
         ready, rest = ray.wait(pending, num_returns=1, timeout=timeout, fetch_local=False)
         if ready and rest:
@@ -111,15 +139,22 @@ class RayTransport:
         """The value."""
         try:
             value = ray.get(ref)  # type: ignore[call-overload]
-        except (RayActorError, GetTimeoutError) as error:
-            raise WorkerDiedError(_first_line(error)) from error
         except RayTaskError as error:
             raise WorkerRaisedError(_first_line(error), str(error)) from error
         except RayError as error:
-            raise WorkerDiedError(_first_line(error)) from error
+            raise WorkerDiedError(self._told(error)) from error
         if isinstance(value, WorkerRaisedError):
             raise value
         return value
+
+    def _told(self, error: RayError) -> str:
+        """The first line of Ray's reasons, and where the rest of them is."""
+        log = self._cluster.ray_log
+        if log is None:
+            return _first_line(error)
+        log.say("ray", str(error))
+        log.gather()
+        return f"{_first_line(error)} ({log.path} has more)"
 
     def kill(self, worker: Worker) -> None:
         """End the actor at once."""

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
@@ -30,9 +30,7 @@ def stop_requests() -> Iterator[StopRequest]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         if request.signal:
-            shown = b"\x1b[?25h" if sys.stderr.isatty() else b""  # a live display hides the cursor
-            os.write(2, shown + b"\nended at once; the last checkpoint stands\n")
-            os._exit(128 + number)
+            end_at_once("\nended at once; the last checkpoint stands", 128 + number)
         request.signal = number
 
     if threading.current_thread() is not threading.main_thread():
@@ -44,3 +42,15 @@ def stop_requests() -> Iterator[StopRequest]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def end_at_once(line: str, code: int) -> None:
+    """Say ``line`` on standard error and end the process, whatever its threads are busy with."""
+    try:
+        descriptor = sys.stderr.fileno()  # while Ray is there, 2 leads to ray.log
+    except (AttributeError, OSError, ValueError):
+        descriptor = 2
+    shown = "\x1b[?25h" if os.isatty(descriptor) else ""  # a live display hides the cursor
+    with suppress(OSError):
+        os.write(descriptor, f"{shown}{line}\n".encode())
+    os._exit(code)

@@ -76,10 +76,11 @@ class Crew:
         """Wait until every worker is built. Returns whether all environments can be seeded.
 
         A failure here is the user's to mend, so nothing is restarted: it is raised as it is. Raises PluginError where
-        a worker's node has other versions than this one.
+        a worker's node has other versions than this one, ClusterError where Ray brings no process up.
         """
         workers = {slot.name: slot.worker for slot in self.slots} | {"learner": self.learner}
         refs = {name: self.transport.call(worker, "start")[0] for name, worker in workers.items()}
+        self.transport.ready(list(workers.values()))
         answers: dict[str, Started] = {}
         for name, ref in refs.items():
             try:
@@ -138,6 +139,7 @@ class Crew:
         """Put a new learner in the place of the dead one; samplers keep their environments but nothing to do."""
         self.transport.kill(self.learner)
         self.learner = self._spawn_learner()
+        self.transport.ready([self.learner])
         for slot in self.slots:
             slot.requests, slot.busy_since = [], None
         self.restarts += 1

@@ -52,6 +52,9 @@ class Transport(Protocol):
     def spawn(self, name: str, factory: str, *args: Any, gpus: int = 0) -> Worker:
         """Make a worker of the class ``"package.module:Class"``. Failures show in its first call."""
 
+    def ready(self, workers: Sequence[Worker]) -> None:
+        """Wait until each worker has its process, nothing more. Raises ClusterError where one does not get it."""
+
     def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[Ref, ...]:
         """Call a method; each of its ``returns`` results has a Ref. Calls to one worker keep their order."""
 
@@ -109,6 +112,9 @@ class LocalTransport:
         worker = LocalWorker(name, factory, args)
         self._workers.append(worker)
         return worker
+
+    def ready(self, workers: Sequence[Worker]) -> None:
+        """This process is up."""
 
     def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[LocalRef, ...]:
         """Run the method now."""
