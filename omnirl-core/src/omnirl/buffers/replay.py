@@ -1,7 +1,8 @@
 """Uniform replay: the memory of value learners that draw all transitions alike (Lin 1992; Mnih et al. 2015).
 
 A transition is one packed row that holds all its fields, so drawing a batch is one gather of N short runs of
-bytes instead of one per field; the fields of a batch are views of what was gathered.
+bytes instead of one per field; the fields of a batch are views of what was gathered. Of images the row has only the
+numbers of the frames, see :mod:`omnirl.buffers.frame_store`.
 
 Letters: N transitions of a batch; ``*obs``, ``*act`` the spec's shapes.
 """
@@ -18,6 +19,8 @@ from omnirl.api.data import Array, Feedback, Obs, Rollout, Transitions
 from omnirl.api.errors import CheckpointError
 from omnirl.api.specs import ActionSpec, ArraySpec, DictSpec, ObservationSpec
 from omnirl.buffers.draws import uniform_draws
+from omnirl.buffers.frame_store import FrameStore, frame_bytes, frame_store, numbered
+from omnirl.buffers.lifetimes import Lifetimes
 from omnirl.buffers.n_step import NStep, Windows
 
 
@@ -28,7 +31,8 @@ class ReplayMemory:
     n_step, gamma         steps of a transition, discount per step
     rank                  of this learner: each draws its own indices from the clock's common seed
 
-    ``len(memory)`` is the number of transitions held.
+    ``len(memory)`` is the number of transitions held; with images it may be less than ``capacity`` for good, where
+    episodes are short. All memory is reserved at once, as much as :func:`reserved_bytes` says.
     """
 
     def __init__(
@@ -47,11 +51,14 @@ class ReplayMemory:
         self._batch_size = batch_size
         self._rank = rank
         self._n_step = NStep(n_step, gamma)
+        self._frames = frame_store(observation, capacity)
+        self._lifetimes = None if self._frames is None else Lifetimes(capacity)
         self._dtype = row_dtype(observation, action)
         self._names = _entry_names(observation)
-        # Untouched pages of an empty array take no memory until they are written.
-        self._rows = np.empty(capacity, self._dtype)
+        # Pages of zeros take no memory until they are written, and what pads a row is the same in every run.
+        self._rows = np.zeros(capacity, self._dtype)
         self._position = 0  # of the next row to write
+        self._written = 0  # rows of the ring that were ever written
         self._size = 0
 
     def __len__(self) -> int:
@@ -59,6 +66,8 @@ class ReplayMemory:
 
     def add(self, rollout: Rollout, due: int) -> None:
         """Keep the transitions that ``rollout`` completes; replay has no use for ``due``."""
+        if self._frames is not None:
+            rollout = self._frames.store(rollout)
         for windows in self._n_step.add(rollout):
             self._append(windows)
 
@@ -73,12 +82,14 @@ class ReplayMemory:
                 f"replay holds {self._size} transitions, a batch is {self._batch_size}: raise warmup_steps"
             )
         index = (uniform_draws(clock.seed, self._rank, self._batch_size) * self._size).astype(np.int64)
+        if self._size < self._written:  # the oldest of a ring were dropped before their turn
+            index = (index + self._position - self._size) % len(self._rows)
         rows = self._rows.take(index)
         return Transitions(
-            obs=self._observation(rows, "obs"),
+            obs=self._drawn(rows, "obs"),
             action=rows["action"],
             reward=rows["reward"],
-            next_obs=self._observation(rows, "next_obs"),
+            next_obs=self._drawn(rows, "next_obs"),
             discount=rows["discount"],
             index=index,
             weight=np.ones(self._batch_size, np.float32),
@@ -88,13 +99,16 @@ class ReplayMemory:
         """Nothing: every transition stays as likely as any other, whatever the learner made of it."""
 
     def state_dict(self) -> Mapping[str, Any]:
-        """The rows written so far, uint8 [size, row], where the next goes, and the waiting windows."""
+        """The rows written so far, uint8 [written, row], how many are held, where the next goes, the waiting windows,
+        and the frames of images."""
         return {
-            "rows": self._bytes()[: self._size].copy(),
+            "rows": self._bytes()[: self._written].copy(),
+            "size": self._size,
             "layout": str(self._dtype.descr),
             "position": self._position,
             "capacity": len(self._rows),
             "n_step": self._n_step.state_dict(),
+            "frames": {} if self._frames is None else self._frames.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -104,18 +118,27 @@ class ReplayMemory:
         """
         if state["layout"] != str(self._dtype.descr):
             raise CheckpointError("the saved replay holds transitions of another environment's shapes")
-        rows, position = np.asarray(state["rows"]), int(state["position"])
+        rows, position, size = np.asarray(state["rows"]), int(state["position"]), int(state["size"])
         if int(state["capacity"]) != len(self._rows):
-            if len(rows) == int(state["capacity"]):
-                rows = np.roll(rows, -position, axis=0)  # a full ring, from its oldest row
-            rows = rows[-len(self._rows) :]
-            position = len(rows) % len(self._rows)
+            size = min(size, len(self._rows))
+            rows = rows[
+                (position - size + np.arange(size)) % int(state["capacity"])
+            ]  # the newest that fit, in order
+            position = size % len(self._rows)
         self._bytes()[: len(rows)] = rows
-        self._size, self._position = len(rows), position
+        self._written, self._size, self._position = len(rows), size, position
         self._n_step.load_state_dict(state["n_step"])
+        if self._frames is not None and self._lifetimes is not None:
+            self._frames.load_state_dict(state["frames"])
+            held = (position - size + np.arange(size)) % len(self._rows)
+            fields = (self._observation(self._rows, field) for field in ("obs", "next_obs"))
+            self._lifetimes.append(held, self._frames.oldest_of(*fields)[held], held=0)
+            self._size = self._lifetimes.remaining(position, size, self._frames.oldest)
 
     def _append(self, windows: Windows) -> None:
-        """Write ``windows`` into the ring, over the oldest rows."""
+        """Write ``windows`` into the ring, over the oldest rows; those go too whose frames were written over."""
+        if self._frames is not None and self._lifetimes is not None:
+            windows = self._living(windows, self._frames, self._lifetimes)
         capacity, count = len(self._rows), len(windows.reward)
         begin = max(0, count - capacity)  # rows that this same call would write over
         self._position = (self._position + begin) % capacity
@@ -131,6 +154,26 @@ class ReplayMemory:
             self._position = (self._position + run) % capacity
             begin += run
         self._size = min(capacity, self._size + count)
+        self._written = min(capacity, self._written + count)
+        if self._frames is not None and self._lifetimes is not None:
+            self._size = self._lifetimes.remaining(self._position, self._size, self._frames.oldest)
+
+    def _living(self, windows: Windows, frames: FrameStore, lifetimes: Lifetimes) -> Windows:
+        """The windows whose frames are within reach, noted for the rows that they are about to fill."""
+        oldest = frames.oldest_of(windows.obs, windows.next_obs)
+        alive = np.flatnonzero(oldest >= frames.reach)[-len(self._rows) :]
+        if len(alive) < len(oldest):
+            windows = Windows(
+                _picked(windows.obs, alive),
+                windows.action[alive],
+                windows.reward[alive],
+                _picked(windows.next_obs, alive),
+                windows.discount[alive],
+            )
+        rows = (self._position + np.arange(len(alive))) % len(self._rows)
+        held = min(self._size, len(self._rows) - len(alive))
+        lifetimes.append(rows, oldest[alive], held)
+        return windows
 
     def _put(self, target: Array, field: str, obs: Obs, part: slice) -> None:
         if isinstance(obs, Mapping):
@@ -138,6 +181,11 @@ class ReplayMemory:
                 target[f"{field}/{name}"] = obs[name][part]
         else:
             target[field] = obs[part]
+
+    def _drawn(self, rows: Array, field: str) -> Obs:
+        """The observations of drawn rows, images put together from their frames."""
+        obs = self._observation(rows, field)
+        return obs if self._frames is None else self._frames.take(obs)
 
     def _observation(self, rows: Array, field: str) -> Obs:
         if self._names is None:
@@ -151,6 +199,7 @@ class ReplayMemory:
 
 def row_dtype(observation: ObservationSpec, action: ActionSpec) -> np.dtype[np.void]:
     """The packed row of one transition; every field is aligned, so a batch's views serve as they are."""
+    observation = numbered(observation)
     fields: list[tuple[str, str, tuple[int, ...]]] = []
     for field in ("obs", "next_obs"):
         if isinstance(observation, DictSpec):
@@ -159,6 +208,17 @@ def row_dtype(observation: ObservationSpec, action: ActionSpec) -> np.dtype[np.v
             fields.append((field, observation.dtype, observation.shape))
     fields += [("action", action.dtype, action.shape), ("reward", "float32", ()), ("discount", "float32", ())]
     return np.dtype(fields, align=True)
+
+
+def reserved_bytes(observation: ObservationSpec, action: ActionSpec, capacity: int) -> int:
+    """The bytes that a :class:`ReplayMemory` of ``capacity`` reserves."""
+    frames = frame_bytes(observation, capacity)
+    lifetimes = np.dtype(np.int64).itemsize if frames else 0
+    return frames + capacity * (row_dtype(observation, action).itemsize + lifetimes)
+
+
+def _picked(obs: Obs, index: Array) -> Obs:
+    return {name: array[index] for name, array in obs.items()} if isinstance(obs, Mapping) else obs[index]
 
 
 def _entry_names(observation: ArraySpec | DictSpec) -> tuple[str, ...] | None:
