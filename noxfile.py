@@ -15,6 +15,7 @@ imports        import-linter: what may import what
 lowest         core and Gymnasium backend with the oldest releases that they say they work with
 docs           the documentation site, without a warning and without a dead link
 faults         all three, and does every fault five times over (a table in the docs; not a test of each change)
+learning       all three, and trains the ladder of tests/learning (results in the docs; hours)
 bench          throughput against Stable-Baselines3, in pairs (not a test: it takes a quiet machine)
 =============  ========================================================================================
 
@@ -281,6 +282,13 @@ def faults(session: nox.Session) -> None:
     install(session, "core", "algos", "gymnasium", extras="[plot]")
     options = session.posargs or ["--repetitions", "5", "--table", "docs/faults-results.md"]
     session.run("python", "-m", "pytest", "tests/integration/faults", "-q", *options)
+
+
+@nox.session(python=[HERE])
+def learning(session: nox.Session) -> None:
+    """The ladder: what is missing of it, or a part, such as ``-- ppo`` or ``-- --tier 2 sac --seeds 3``."""
+    install(session, "core", "algos", "gymnasium", extras="[plot]")
+    session.run("python", "tests/learning/train_ladder.py", *session.posargs)
 
 
 @nox.session(python=[HERE])
