@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
 from omnirl.algorithms.plugin import ALGORITHMS
+from omnirl.algorithms.shared.action_masks import action_mask, legal_outputs
+from omnirl.algorithms.shared.observations import network_input
 from omnirl.api import ArraySpec, DiscreteAction, EnvSpec
 from omnirl.testing import AlgorithmSuite
 
@@ -46,10 +47,9 @@ class TestPPO(AlgorithmSuite):
             return learner.network.values(torch.from_numpy(obs)).numpy()
 
     def greedy_action(self, learner, obs):
-        rows = learner.observations(obs)
         with torch.no_grad():
-            outputs = learner.network.policy(torch.from_numpy(rows)).numpy()
-        return learner._head.mode(outputs)
+            outputs = learner.network.policy(torch.from_numpy(learner._network_input(obs))).numpy()
+        return learner._head.mode(legal_outputs(outputs, action_mask(obs)))
 
 
 @pytest.mark.probe
@@ -79,9 +79,11 @@ class TestDQN(AlgorithmSuite):
         return self.values(learner, obs).argmax(axis=1)
 
     def values(self, learner, obs):
-        """Those of all actions, [N, n]."""
+        """Those of all actions, [N, n], those of illegal ones far below."""
+        rows = network_input(obs, learner._observation)
         with torch.no_grad():
-            return np.asarray(learner.network(torch.from_numpy(obs)).numpy())
+            values = learner.network(torch.from_numpy(rows)).numpy()
+        return legal_outputs(values, action_mask(obs))
 
 
 class OnImages:

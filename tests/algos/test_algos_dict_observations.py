@@ -93,6 +93,12 @@ def test_images_are_kept_as_they_are_behind_the_vectors():
     assert vector_size(spec) == 3
 
 
+def test_no_rows_at_all_are_joined_too():
+    """A rollout in which no episode ended has no final observations."""
+    spec = taken(SMALL, MIXED)
+    assert network_input(time_rows(mixed_rows(), slice(0, 0)), spec).shape == (0, 60)
+
+
 def test_only_vectors_are_normalised():
     spec = taken(SMALL, MIXED)
     rows = network_input(mixed_rows(), spec)

@@ -6,13 +6,16 @@ import dataclasses
 import inspect
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from omnirl.api import ActionSample, ArraySpec, DictSpec, DiscreteAction, EnvSpec, Supports
 from omnirl.testing import AlgorithmSuite, spaces
 from omnirl.testing.algorithm import ALGORITHM
 from omnirl.testing.algorithm_bench import EDGES
+from omnirl.testing.fakes import FakePolicy
 
 FAKES = str(Path(__file__).parent / "fakes")
 
@@ -132,6 +135,7 @@ def test_a_space_that_is_not_refused_fails(tmp_path, monkeypatch):
 
 def test_every_check_has_been_seen_to_fail():
     elsewhere = {"test_the_policy_acts_as_the_learner_says", "test_what_it_supports_is_all_it_is_given"}
+    elsewhere.add("test_illegal_actions_are_never_taken")
     assert {f"test_{check}" for check, _, _ in DEFECTS} | elsewhere == set(checks(AlgorithmSuite))
 
 
@@ -140,4 +144,47 @@ def test_the_spaces_are_those_that_are_supported():
     supports = dataclasses.replace(ALGORITHM.supports, actions=("bounded_continuous",))
     assert set(spaces.spaces_of(supports)) == {"bounded_continuous"}
     refused = spaces.refusals(ALGORITHM, {})
-    assert set(refused) == {"multi_discrete actions", "image observations", "dict observations"}
+    assert set(refused) == {
+        "multi_discrete actions",
+        "image observations",
+        "dict observations",
+        "dict observations with an image",
+        "discrete actions with a mask",
+    }
+    supports = Supports(("discrete", "multi_discrete"), ("vector", "image", "dict"), action_mask=True)
+    assert set(spaces.spaces_of(supports)) == {
+        "discrete",
+        "multi_discrete",
+        "dict",
+        "dict with an image",
+        "masked discrete",
+        "masked multi_discrete",
+    }
+
+
+class BlindPolicy(FakePolicy):
+    """Takes any action, whatever the mask says."""
+
+    def choose_action(self, obs, act):
+        return np.zeros(self._num_envs, np.int64)
+
+    def sample_action(self, obs, act):
+        return ActionSample(act.rng.integers(0, 3, self._num_envs))
+
+
+@pytest.mark.parametrize("policy", [FakePolicy, BlindPolicy])
+def test_a_policy_that_takes_illegal_actions_fails(policy, tmp_path):
+    class Suite(TestToy):
+        def env_specs(self):
+            entries = (("x", ArraySpec((1,))), ("action_mask", ArraySpec((3,), "bool")))
+            return {"masked": EnvSpec(DictSpec(entries), DiscreteAction(3))}
+
+        def miniature(self, env_spec, noise=None, *, frozen=False):
+            acting = policy(env_spec, self.num_envs)
+            return SimpleNamespace(run=lambda updates: SimpleNamespace(policy=acting))
+
+    if policy is FakePolicy:
+        run_check(Suite, "test_illegal_actions_are_never_taken", tmp_path)
+    else:
+        with pytest.raises(AssertionError, match="action 0 is illegal: the mask is"):
+            run_check(Suite, "test_illegal_actions_are_never_taken", tmp_path)

@@ -48,13 +48,14 @@ class JoinedSpec(ArraySpec):
         columns = [obs[name].reshape(-1, entry.size) for name, entry in self.vectors]
         if not self.images:
             return np.concatenate(columns, axis=1, dtype=np.float32)
-        count = obs[self.images[0][0]].size // self.images[0][1].size
         *begins, width = self.offsets()
+        name, entry = self.images[0]
+        count = obs[name].size // entry.size
         rows = np.zeros((count, width), np.uint8)
         if columns:
             np.concatenate(columns, axis=1, out=self.vectors_of(rows))
         for begin, (name, entry) in zip(begins, self.images):
-            pixels = np.ascontiguousarray(obs[name], entry.dtype).reshape(count, -1).view(np.uint8)
+            pixels = np.ascontiguousarray(obs[name], entry.dtype).reshape(count, entry.size).view(np.uint8)
             rows[:, begin : begin + pixels.shape[1]] = pixels
         return rows
 

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from omnirl.api.specs import EnvSpec
+from omnirl.api.specs import DictSpec, EnvSpec
 from omnirl.testing import trees
 from omnirl.testing.algorithm_bench import AlgorithmBench
-from omnirl.testing.fakes import check_action
+from omnirl.testing.fakes import check_action, check_legal
 from omnirl.testing.noise import Noise
 from omnirl.testing.suite import disturb, raises, skip
 
@@ -27,6 +27,19 @@ class ActingChecks(AlgorithmBench):
         check_action(sample.action, env_spec.action, self.num_envs)
         for name, value in sample.extras.items():
             assert np.shape(value)[:1] == (self.num_envs,), f"extra {name!r} has shape {np.shape(value)}"
+
+    def test_illegal_actions_are_never_taken(self, env_spec: EnvSpec) -> None:
+        """Where observations have an ``action_mask``, neither kind of action is ever one that it forbids."""
+        if not isinstance(env_spec.observation, DictSpec) or env_spec.observation.mask is None:
+            skip("nothing is masked")
+        run = self.miniature(env_spec).run(2)
+        for seed, obs in enumerate(self.many_observations(env_spec, 50)):
+            context = self.context(seed)
+            for action in (
+                run.policy.choose_action(obs, context),
+                run.policy.sample_action(obs, context).action,
+            ):
+                check_legal(action, obs, env_spec.action)
 
     def test_acting_depends_on_its_arguments_alone(self, env_spec: EnvSpec) -> None:
         """``choose_action`` is deterministic, ``sample_action`` draws from ``act.rng`` alone, and neither writes

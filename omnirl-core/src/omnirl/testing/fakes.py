@@ -48,6 +48,17 @@ def check_action(action: Array, spec: ActionSpec, num_envs: int) -> None:
         assert ((action >= 0) & (action < upper)).all(), f"an action is outside 0 ... {upper - 1}: {action}"
 
 
+def check_legal(action: Array, obs: Obs, spec: ActionSpec) -> None:
+    """No row of ``action`` [B, *act] is one that the ``action_mask`` of ``obs`` forbids, if it has one."""
+    if not isinstance(obs, Mapping) or ACTION_MASK not in obs:
+        return
+    assert not isinstance(spec, ContinuousAction), "continuous actions have no mask"
+    begins = [0] if isinstance(spec, DiscreteAction) else np.cumsum((0, *spec.nvec[:-1]))
+    mask, places = obs[ACTION_MASK], action.reshape(len(action), -1) + begins
+    for row, taken in enumerate(places):
+        assert mask[row, taken].all(), f"action {action[row]} is illegal: the mask is {mask[row].astype(int)}"
+
+
 def _check_array(what: str, array: Array, shape: tuple[int, ...], dtype: str) -> None:
     assert isinstance(array, np.ndarray), f"{what} is {type(array).__name__}, not an array"
     assert array.shape == shape, f"{what} has shape {array.shape}, not {shape}"

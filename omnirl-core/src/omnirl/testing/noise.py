@@ -10,7 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnirl.api.data import Array, Obs, Step
-from omnirl.api.specs import ArraySpec, DictSpec, EnvSpec, ObservationSpec
+from omnirl.api.specs import (
+    ACTION_MASK,
+    ActionSpec,
+    ArraySpec,
+    DictSpec,
+    DiscreteAction,
+    EnvSpec,
+    MultiDiscreteAction,
+    ObservationSpec,
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,7 @@ class NoiseEnvironment:
     def __init__(self, spec: EnvSpec, num_envs: int, noise: Noise | None = None) -> None:
         self.num_envs = num_envs
         self._spec = spec.observation
+        self._sizes = _choices(spec.action)
         self._noise = noise or Noise()
         self._generators = [np.random.default_rng(0) for _ in range(num_envs)]
 
@@ -66,7 +76,10 @@ class NoiseEnvironment:
 
     def _observe(self, generator: np.random.Generator) -> Obs:
         if isinstance(self._spec, DictSpec):
-            return {name: self._entry(entry, generator) for name, entry in self._spec.entries}
+            return {
+                name: self._mask(generator) if name == ACTION_MASK else self._entry(entry, generator)
+                for name, entry in self._spec.entries
+            }
         return self._entry(self._spec, generator)
 
     def _entry(self, spec: ArraySpec, generator: np.random.Generator) -> Array:
@@ -74,9 +87,23 @@ class NoiseEnvironment:
         if dtype.kind == "f":
             numbers = generator.standard_normal(spec.shape) * self._noise.scale
             return np.asarray(numbers, dtype)
-        if dtype.kind == "b":  # an action mask must allow something
-            return np.ones(spec.shape, dtype)
+        if dtype.kind == "b":
+            return generator.random(spec.shape) < 0.5
         return generator.integers(0, min(255, np.iinfo(dtype).max), spec.shape).astype(dtype)
+
+    def _mask(self, generator: np.random.Generator) -> Array:
+        """About half of the actions of each choice are legal, at least one."""
+        parts = [generator.random(size) < 0.5 for size in self._sizes]
+        for part in parts:
+            part[generator.integers(len(part))] = True
+        return np.concatenate(parts)
+
+
+def _choices(action: ActionSpec) -> tuple[int, ...]:
+    """How many actions each choice is between; none where they are continuous."""
+    if isinstance(action, DiscreteAction):
+        return (action.n,)
+    return action.nvec if isinstance(action, MultiDiscreteAction) else ()
 
 
 def _stacked(rows: list[Obs], spec: ObservationSpec) -> Obs:

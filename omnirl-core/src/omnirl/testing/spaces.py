@@ -9,6 +9,7 @@ from typing import Any
 from omnirl.api.errors import ConfigError
 from omnirl.api.plugin import AlgorithmSpec, Supports
 from omnirl.api.specs import (
+    ACTION_MASK,
     ActionSpec,
     ArraySpec,
     ContinuousAction,
@@ -36,16 +37,41 @@ _OBSERVATIONS: Mapping[str, ObservationSpec] = {
     "image": ArraySpec((2, 40, 40), "uint8", "image"),
     "dict": DictSpec((("position", ArraySpec((3,))), ("speed", ArraySpec((1,))))),
 }
+_WITH_IMAGE = DictSpec((("speed", ArraySpec((2,))), ("camera", ArraySpec((1, 10, 10), "uint8", "image"))))
 _COVERED = {"bounded_continuous": {"continuous", "bounded_continuous"}}
 """What an algorithm may say to be given a kind: one for all continuous actions takes bounded ones too."""
 
 
 def spaces_of(supports: Supports) -> dict[str, EnvSpec]:
-    """One EnvSpec for each kind of action: of vectors where the algorithm takes them."""
+    """One EnvSpec for each kind of action: of vectors where the algorithm takes them. Then one for dictionaries, one
+    with an image among their entries, and one for each kind of action that may have a mask, as far as they are
+    supported."""
     layout = "vector" if "vector" in supports.observations else supports.observations[0]
-    return {
+    specs = {
         name: EnvSpec(_OBSERVATIONS[layout], action, id=name)
         for name, action in ACTIONS.items()
+        if _takes(supports, name)
+    }
+    action = next(iter(specs.values())).action
+    if "dict" in supports.observations:
+        specs["dict"] = EnvSpec(_OBSERVATIONS["dict"], action, id="dict")
+        if "image" in supports.observations:
+            specs["dict with an image"] = EnvSpec(_WITH_IMAGE, action, id="dict with an image")
+        if supports.action_mask:
+            specs |= {f"masked {name}": spec for name, spec in _masked(supports).items()}
+    return specs
+
+
+def _masked(supports: Supports) -> dict[str, EnvSpec]:
+    """One EnvSpec with a mask for each kind of action that can have one."""
+    sizes = {"discrete": 3, "multi_discrete": 5}
+    return {
+        name: EnvSpec(
+            DictSpec((("position", ArraySpec((3,))), (ACTION_MASK, ArraySpec((size,), "bool")))),
+            ACTIONS[name],
+            id=f"masked {name}",
+        )
+        for name, size in sizes.items()
         if _takes(supports, name)
     }
 
@@ -76,6 +102,10 @@ def refusals(algorithm: AlgorithmSpec, modules: Mapping[str, Any]) -> dict[str, 
     for kind in ("vector", "image", "dict"):
         if kind not in supports.observations:
             wrong[f"{kind} observations"] = EnvSpec(_OBSERVATIONS[kind], good.action)
+    if "image" not in supports.observations:
+        wrong["dict observations with an image"] = EnvSpec(_WITH_IMAGE, good.action)
+    if not supports.action_mask:
+        wrong |= {f"{name} actions with a mask": spec for name, spec in _masked(supports).items()}
     result = {}
     for name, spec in wrong.items():
         try:
