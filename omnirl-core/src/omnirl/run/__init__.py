@@ -78,8 +78,7 @@ def train(
         config = configure(config, overrides=overrides, registry=registry)
     watchers = [*_default_observers(registry, observers), *observer_objects]
     with claimed(_folder(config, resume)) as folder:
-        earlier = files.load_file(folder.path / CONFIG_FILE).data if folder.resume else None
-        prepared = prepare(setup.decide(config, earlier), folder)
+        prepared = prepare(setup.decide(config), folder)
         thread = ObserverThread(watchers)
         try:
             thread.send("run_started", prepared.info(local))
