@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
+import os
 import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 MEASURED: dict[str, tuple[str, float, list[float]]] = {}
-COMMAND = "python -m nox -s faults"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,13 +48,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     target = session.config.getoption("--table", default=None)
     if not target or not MEASURED:
         return
-    import ray
-
     repetitions = session.config.getoption("--repetitions")
+    versions = ", ".join(f"{name} {version(name)}" for name in ("ray", "numpy", "torch"))
     lines = [
-        f"Each fault was done {repetitions} times by `{COMMAND}` (Python {platform.python_version()}, ray "
-        f"{ray.__version__}, {platform.system()} {platform.machine()}, 2 cores). Seconds from the fault to the "
-        "consequence.",
+        "# Faults, measured",
+        "",
+        f"Each fault was done for real {repetitions} times by `python -m nox -s faults`, which runs `pytest "
+        f"tests/integration/faults --repetitions {repetitions} --table {target}`. [What must happen](faults.md) has a "
+        "bound; the seconds are those from the fault to the consequence, the starts of the commands that are part of it "
+        "included.",
+        "",
+        f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}; Python "
+        f"{platform.python_version()}, {versions}; {datetime.date.today():%Y-%m-%d}.",
         "",
         "| fault | consequence | bound | median | worst | runs |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
@@ -63,3 +70,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             f"| {fault} | {consequence} | {bound:g} s | {median:.1f} s | {worst:.1f} s | {len(took)} |"
         )
     Path(target).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _processor() -> str:
+    described = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    return next((line.partition(": ")[2] for line in described if line.startswith("model name")), "processor")
