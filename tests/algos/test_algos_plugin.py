@@ -14,6 +14,7 @@ from omnirl.algorithms import plugin
 from omnirl.api import ConfigError, FlowContext
 from omnirl.api.plugin import API_NUMBER, load_object
 from omnirl.config.files import load_text
+from omnirl.testing.spaces import spaces_of
 
 PARTS = ("config", "data_flow", "policy", "memory", "learner", "agent_file")
 MODULES = ["omnirl.algorithms.plugin", "omnirl.presets", "omnirl.networks", "omnirl.networks.numpy_mlp"]
@@ -21,7 +22,7 @@ MODULES = ["omnirl.algorithms.plugin", "omnirl.presets", "omnirl.networks", "omn
 
 def test_it_is_written_for_the_api():
     assert plugin.OMNIRL_API == API_NUMBER
-    assert [spec.name for spec in plugin.omnirl_algorithms()] == ["ppo", "dqn", "sac"]
+    assert [spec.name for spec in plugin.omnirl_algorithms()] == ["ppo", "dqn", "ddpg", "td3", "sac"]
 
 
 @pytest.mark.parametrize("spec", plugin.ALGORITHMS, ids=lambda spec: spec.name)
@@ -52,23 +53,26 @@ def loaded_after(statement, *names):
 @pytest.mark.parametrize("spec", plugin.ALGORITHMS, ids=lambda spec: spec.name)
 def test_acting_and_counting_need_no_torch(spec):
     """Built and used, not only imported: a policy acts, a memory and the pacing are made."""
+    action, outputs = "DiscreteAction(2)", 2
+    if "discrete" not in spec.supports.actions:
+        action, outputs = "ContinuousAction((-1.0,), (1.0,))", {"ddpg": 1, "td3": 1}.get(spec.name, 2)
     code = f"""
 import numpy as np
 from omnirl.api import *
 from omnirl.api.plugin import load_object
 config = load_object({spec.config!r})()
-spec = EnvSpec(ArraySpec((3,)), DiscreteAction(2))
+spec = EnvSpec(ArraySpec((3,)), {action})
 load_object({spec.data_flow!r})(config, FlowContext(8, 1))
 load_object({spec.memory!r})(config, spec, MemoryContext(0, 1, lambda array, op: array))
 policy = load_object({spec.policy!r})(config, spec, PolicyContext("sampler", 0, 1, 2))
-sizes, weights = (3, *config.network.hidden_sizes, 2), {{}}
+sizes, weights = (3, *config.network.hidden_sizes, {outputs}), {{}}
 prefix = "policy." if {spec.name!r} == "ppo" else ""
 for i, (d_in, d_out) in enumerate(zip(sizes[:-1], sizes[1:])):
     weights[f"{{prefix}}layers.{{i}}.weight"] = np.zeros((d_out, d_in), np.float32)
     weights[f"{{prefix}}layers.{{i}}.bias"] = np.zeros(d_out, np.float32)
 policy.set_weights(weights)
 act = ActContext(np.random.default_rng(0), 0, 0.0, np.zeros(2, bool))
-assert policy.sample_action(np.zeros((2, 3), np.float32), act).action.shape == (2,)
+assert policy.sample_action(np.zeros((2, 3), np.float32), act).action.shape == (2, *spec.action.shape)
 """
     assert loaded_after(code, "torch", "gymnasium", "ray") == "[]"
 
@@ -92,7 +96,7 @@ Learner(Config(), EnvSpec(ArraySpec((3,)), DiscreteAction(2)), LearnerContext(0,
     assert loaded_after(code, "torch._dynamo", "torch._inductor", "sympy") == "[]"
 
 
-def test_two_learner_threads_are_set(vector_spec, learner_context, specs):
+def test_two_learner_threads_are_set(learner_context, specs):
     import dataclasses
 
     import torch
@@ -102,7 +106,8 @@ def test_two_learner_threads_are_set(vector_spec, learner_context, specs):
         for spec in specs.values():
             torch.set_num_threads(1)
             config = load_object(spec.config)()
-            load_object(spec.learner)(config, vector_spec, dataclasses.replace(learner_context, threads=2))
+            env_spec = next(iter(spaces_of(spec.supports).values()))
+            load_object(spec.learner)(config, env_spec, dataclasses.replace(learner_context, threads=2))
             assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

@@ -66,3 +66,23 @@ class TestSAC(WithReplay):
     __test__ = True
     spec = SPECS["sac"]
     probe_modules = probing(temperature=1e-3)
+
+
+@pytest.mark.probe
+class TestDDPG(WithReplay):
+    __test__ = True
+    spec = SPECS["ddpg"]
+    probe_modules = probing()
+
+
+@pytest.mark.probe
+class TestTD3(WithReplay):
+    __test__ = True
+    spec = SPECS["td3"]
+    probe_modules = probing()
+
+    def test_the_metrics_are_those_that_were_announced(self, env_spec):
+        """The actor has a loss in every second update alone; in the others its cell stays empty."""
+        first, second = self.miniature(env_spec).run(2).metrics
+        assert set(second) == set(self.spec.metric_names)
+        assert set(second) - set(first) == {"actor_loss"}

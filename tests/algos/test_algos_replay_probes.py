@@ -30,7 +30,7 @@ def settings(hidden=32, **learner):
     }
 
 
-SETTINGS = {"sac": settings(temperature=1e-3)}
+SETTINGS = {"sac": settings(temperature=1e-3), "ddpg": settings(), "td3": settings()}
 # id: observation -> value of the state
 VALUES = {
     "probe_p2_continuous": {1.0: 1.0, -1.0: -1.0},

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from omnirl.algorithms.sac.discrete import REDUCTIONS, entropy, soft_value
-from omnirl.algorithms.shared.soft_losses import actor_loss, average, least, soft_target, summed_squares
+from omnirl.algorithms.shared.critic_losses import average, least, summed_squares
+from omnirl.algorithms.shared.soft_losses import actor_loss, soft_target
 from omnirl.algorithms.shared.squashed_gaussian import squashed_log_prob, squashed_sample
 from omnirl.algorithms.shared.target_entropy import target_entropy
 from omnirl.algorithms.shared.targets import bootstrapped

@@ -44,12 +44,15 @@ class EnsembleMLP(nn.Module):
         """[N, D] -> [M, N, O]."""
         return self._through(x, self._pairs)
 
-    def frozen(self, x: Tensor) -> Tensor:
-        """The same, with a gradient for ``x`` alone: none is computed for parameters that are not to move."""
-        return self._through(x, tuple((weight.detach(), bias.detach()) for weight, bias in self._pairs))
+    def frozen(self, x: Tensor, members: int | None = None) -> Tensor:
+        """The same of the first ``members`` (all), with a gradient for ``x`` alone: none is computed for parameters
+        that are not to move."""
+        return self._through(
+            x, tuple((weight.detach()[:members], bias.detach()[:members]) for weight, bias in self._pairs)
+        )
 
     def _through(self, x: Tensor, pairs: Pairs) -> Tensor:
-        hidden = x.expand(self.members, *x.shape)
+        hidden = x.expand(len(pairs[0][0]), *x.shape)
         for weight, bias in pairs[:-1]:
             hidden = self._activation(torch.baddbmm(bias, hidden, weight))
         weight, bias = pairs[-1]

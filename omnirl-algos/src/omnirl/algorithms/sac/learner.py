@@ -10,17 +10,11 @@ import torch
 
 from omnirl.algorithms.sac.config import Config
 from omnirl.algorithms.sac.discrete import REDUCTIONS, expected
+from omnirl.algorithms.shared.critic_losses import average, least, summed_squares
 from omnirl.algorithms.shared.observations import network_observation
 from omnirl.algorithms.shared.off_policy_learner import OffPolicyLearner
 from omnirl.algorithms.shared.soft_groups import make_temperature, soft_groups
-from omnirl.algorithms.shared.soft_losses import (
-    FIGURES,
-    average,
-    least,
-    reparameterized,
-    soft_losses,
-    summed_squares,
-)
+from omnirl.algorithms.shared.soft_losses import FIGURES, reparameterized, soft_losses
 from omnirl.algorithms.shared.target_entropy import target_entropy
 from omnirl.api import ActionSpec, ArraySpec, ContinuousAction, DiscreteAction, EnvSpec, LearnerContext
 from omnirl.networks.actor_critics import ActorCritics, build_actor_critics

@@ -7,11 +7,12 @@ of one action: nothing (a value) or its quantiles.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
+from omnirl.algorithms.shared.critic_losses import Critics, Reduction
 from omnirl.algorithms.shared.off_policy_learner import Losses, LossFunction
 from omnirl.algorithms.shared.squashed_gaussian import squashed_sample
 from omnirl.algorithms.shared.targets import bootstrapped
@@ -19,7 +20,6 @@ from omnirl.algorithms.shared.temperature import Temperature, temperature_loss
 from omnirl.algorithms.shared.transition_tensors import TransitionTensors
 
 FIGURES = ("critic_loss", "actor_loss", "q_value", "entropy", "temperature")
-Reduction = Callable[[Tensor], Tensor]
 
 
 class SoftTerms(NamedTuple):
@@ -34,16 +34,6 @@ class SoftTerms(NamedTuple):
 
 Objective = Callable[[TransitionTensors, Tensor, Generator], SoftTerms]
 """``(batch, temperature, random numbers) -> SoftTerms``"""
-
-
-class Critics(Protocol):
-    """Critics that can be asked with and without a gradient of their own."""
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """[N, D] -> [M, N, outputs]."""
-
-    def frozen(self, x: Tensor) -> Tensor:
-        """The same, with a gradient for ``x`` alone."""
 
 
 def soft_losses(objective: Objective, temperature: Temperature, target_entropy: float | None) -> LossFunction:
@@ -106,18 +96,3 @@ def soft_target(reward: Tensor, discount: Tensor, following: Tensor, penalty: Te
 def actor_loss(alpha: Tensor, log_prob: Tensor, value: Tensor) -> Tensor:
     """mean of alpha log pi - Q, a scalar (eq. 7); log_prob and value [N]."""
     return (alpha * log_prob - value).mean()
-
-
-def summed_squares(outputs: Tensor, target: Tensor) -> Tensor:
-    """(y - Q)^2 summed over the critics: outputs [M, N, 1], target [N] -> [N]."""
-    return (target - outputs.squeeze(2)).square().sum(0)
-
-
-def least(outputs: Tensor) -> Tensor:
-    """The least of the critics [M, N, 1] -> [N] (Fujimoto et al. 2018, clipped double Q-learning)."""
-    return outputs.squeeze(2).amin(0)
-
-
-def average(outputs: Tensor) -> Tensor:
-    """The critics' mean [M, N, 1] -> [N]."""
-    return outputs.squeeze(2).mean(0)

@@ -1,0 +1,79 @@
+"""The learner of DDPG and TD3: one actor, critics, and targets of both."""
+
+from __future__ import annotations
+
+import torch
+
+from omnirl.algorithms.shared.actor_critic_groups import actor_group, critics_group
+from omnirl.algorithms.shared.critic_losses import Reduction
+from omnirl.algorithms.shared.deterministic_losses import (
+    FIGURES,
+    WAITING_FIGURES,
+    NextAction,
+    deterministic_losses,
+)
+from omnirl.algorithms.shared.observations import network_observation
+from omnirl.algorithms.shared.off_policy_config import OffPolicyLearnerConfig
+from omnirl.algorithms.shared.off_policy_learner import Groups, OffPolicyLearner
+from omnirl.api import ContinuousAction, EnvSpec, LearnerContext
+from omnirl.networks.actor_critics import build_actor, build_actor_critics
+from omnirl.networks.config import OffPolicyNetworkConfig
+from omnirl.networks.initialization import generator
+
+
+class DeterministicLearner(OffPolicyLearner):
+    """What differs comes from the algorithm.
+
+    ``num_critics``, the ``delay`` of the actor and the targets, and the two functions of
+    :func:`omnirl.algorithms.shared.deterministic_losses.deterministic_losses`.
+    """
+
+    def __init__(
+        self,
+        network: OffPolicyNetworkConfig,
+        settings: OffPolicyLearnerConfig,
+        spec: EnvSpec,
+        context: LearnerContext,
+        *,
+        num_critics: int,
+        delay: int,
+        next_action: NextAction,
+        next_value: Reduction,
+    ) -> None:
+        torch.set_num_threads(context.threads)
+        assert isinstance(spec.action, ContinuousAction)
+        observation, size = network_observation(network, spec), len(spec.action.low)
+        self.networks = build_actor_critics(
+            network,
+            observation,
+            generator(context.seed),
+            actor_outputs=size,
+            action_size=size,
+            num_critics=num_critics,
+            critic_outputs=1,
+        )
+        self.target_actor = build_actor(network, observation, size)
+        actor, critics, target_critics = self.networks
+        device = torch.device(context.device)
+        super().__init__(
+            spec,
+            observation,
+            Groups(
+                critics_group(self.networks, settings, device),
+                {"actor": actor_group(self.networks, settings, device)},
+                targets={"critics": target_critics, "actor": self.target_actor},
+                tau=settings.tau,
+                delay=delay,
+            ),
+            losses=deterministic_losses(
+                actor,
+                critics,
+                self.target_actor,
+                target_critics,
+                next_action=next_action,
+                next_value=next_value,
+            ),
+            figures=FIGURES,
+            waiting_figures=WAITING_FIGURES,
+            context=context,
+        )

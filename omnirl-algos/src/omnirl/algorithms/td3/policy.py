@@ -1,0 +1,9 @@
+"""TD3's policy: the actor's action, with noise when exploring. Imports no torch."""
+
+from __future__ import annotations
+
+from omnirl.algorithms.shared.noisy_policy import NoisyPolicy
+
+
+class Policy(NoisyPolicy):
+    """See :class:`omnirl.algorithms.shared.noisy_policy.NoisyPolicy`."""
