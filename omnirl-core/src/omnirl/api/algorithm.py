@@ -165,7 +165,11 @@ class Learner(Protocol[BatchIn]):
 
 
 class Memory(Protocol[BatchOut]):
-    """Rollouts in, batches out; lives in the learner's process."""
+    """Rollouts in, batches out; lives in the learner's process.
+
+    A memory that keeps much may also define the static method ``reserved(config, spec) -> int``: the bytes that it
+    reserves at once. They are compared with what the machine has before anything starts.
+    """
 
     def add(self, rollout: Rollout, due: int) -> None:
         """Take a rollout. A queue hands it out in the update number ``due``; replay ignores ``due``."""

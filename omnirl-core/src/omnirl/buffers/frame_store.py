@@ -49,9 +49,9 @@ class FrameStore:
     def __init__(self, observation: ObservationSpec, capacity: int) -> None:
         self._entries = {name: entry for name, entry in _entries(observation) if framed(entry)}
         self._slots = frame_slots(capacity)
-        # Untouched pages of an empty array take no memory until they are written.
+        # Untouched pages take no memory until they are written.
         self._frames = {
-            name: np.empty((self._slots, *entry.shape), entry.dtype) for name, entry in self._entries.items()
+            name: np.zeros((self._slots, *entry.shape), entry.dtype) for name, entry in self._entries.items()
         }
         self._depth = max(entry.frame_stack for entry in self._entries.values())
         self._written = 0

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 def check_deep(config: ResolvedConfig) -> ResolvedConfig:
     """Return the configuration as it would run, every ``auto`` decided.
 
-    Opens the environment, which imports its simulator. Raises one ConfigError with every mistake.
+    Opens the environment, which imports its simulator. Raises one ConfigError with every mistake, or ClusterError
+    where the machine is too small.
     """
     from omnirl.api.errors import ConfigError
     from omnirl.config import check
     from omnirl.runtime import setup
+    from omnirl.runtime.reservation import check_memory
 
     decided = setup.decide(config)
     env_spec = setup.env_spec_of(decided)
@@ -33,4 +35,7 @@ def check_deep(config: ResolvedConfig) -> ResolvedConfig:
             lines.extend(error.lines)
     if lines:
         raise ConfigError(list(dict.fromkeys(lines)))
+    decided = setup.decide_network(decided, env_spec)
+    flow = setup.flow_of(decided)
+    check_memory(decided, env_spec, saved=decided.runner.save_memory or flow.max_lead == 0)
     return decided

@@ -1,4 +1,4 @@
-"""What this machine has: its cores, and whether torch finds a GPU, which is asked of a child process."""
+"""What this machine has: its cores, its memory, and whether torch finds a GPU, which is asked of a child process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 _TIMEOUT = 120.0
 _ASK_TORCH = (
@@ -16,6 +18,48 @@ _ASK_TORCH = (
 def cores() -> int:
     """The CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """The bytes that this process may still take: what the system has left, or its control group (a container) where
+    that is less. None where the system does not say."""
+    found = [*_system_memory(proc / "meminfo"), *_group_memory(proc / "self" / "cgroup", groups)]
+    return max(0, min(found)) if found else None
+
+
+def _system_memory(meminfo: Path) -> Iterator[int]:
+    for line in _text(meminfo).splitlines():
+        if line.startswith("MemAvailable:"):
+            yield int(line.split()[1]) * 1024
+
+
+def _group_memory(membership: Path, groups: Path) -> Iterator[int]:
+    """What is left in each control group with a limit that this process is in, of version 2 and 1. What a group uses
+    for files that were read is given back when it is needed."""
+    for line in _text(membership).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, limit, usage, files = groups, "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            root, limit = groups / "memory", "memory.limit_in_bytes"
+            usage, files = "memory.usage_in_bytes", "total_inactive_file"
+        else:
+            continue
+        place = root / path.strip("/")
+        for folder in (place, *place.parents):
+            most, used = _text(folder / limit).strip(), _text(folder / usage).strip()
+            if most.isdecimal() and used.isdecimal():
+                figures = dict(line.split() for line in _text(folder / "memory.stat").splitlines())
+                yield int(most) - int(used) + int(figures.get(files, 0))
+            if folder == root:
+                break
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except OSError:
+        return ""
 
 
 def cuda_problem() -> str:

@@ -14,10 +14,12 @@ from typing import Any
 
 from omnirl.api.algorithm import Clock, LearnerContext, MemoryContext
 from omnirl.api.data import Array, Rollout
-from omnirl.api.errors import CheckpointError
+from omnirl.api.errors import CheckpointError, ClusterError
 from omnirl.api.plugin import load_object
+from omnirl.config.hardware import available_memory
 from omnirl.runtime import checkpoint
 from omnirl.runtime.plan import Started, WorkerPlan
+from omnirl.runtime.reservation import KEY, memory_problem
 from omnirl.runtime.saving import CheckpointWriter, SaveOutcome, Snapshot, agent_file, replace_agent
 from omnirl.runtime.seeding import integer
 from omnirl.runtime.versions import versions
@@ -67,6 +69,11 @@ class LearnerWorker:
             seed=integer("learner", plan.seeds.learner),
         )
         self.learner = load_object(plan.algorithm.learner)(plan.agent_config, plan.env_spec, context)
+        problem = memory_problem(
+            plan.algorithm, plan.agent_config, plan.env_spec, saved=False, available=available_memory()
+        )
+        if problem:
+            raise ClusterError(f"{KEY}: {problem}")
         memory = load_object(plan.algorithm.memory)
         self.memory = memory(
             plan.agent_config,

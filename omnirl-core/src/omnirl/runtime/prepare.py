@@ -17,6 +17,7 @@ from omnirl.runtime.checkpoint import Loaded
 from omnirl.runtime.logbook import columns
 from omnirl.runtime.pacing import StopTarget
 from omnirl.runtime.plan import WorkerPlan
+from omnirl.runtime.reservation import check_memory
 from omnirl.runtime.run_dir import CONFIG_FILE, RunFolder
 from omnirl.runtime.saves import SaveSettings
 from omnirl.runtime.saving import remove_leftovers
@@ -113,6 +114,8 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
     config = setup.decide_network(config, env_spec)
     check.check_device(config)
     plan, target = setup.plan_of(config, env_spec)
+    save_memory = config.runner.save_memory or plan.flow.max_lead == 0
+    check_memory(config, env_spec, saved=save_memory)
     resumed = None
     if folder.resume:
         resumed = checkpoint.load_latest(folder.path)
@@ -127,7 +130,7 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
     saves = SaveSettings(
         run_dir=str(folder.path),
         interval=runner.save_interval,
-        memory=runner.save_memory or plan.flow.max_lead == 0,
+        memory=save_memory,
         keep_last=runner.keep_last,
         keep_best=runner.keep_best,
         manifest=described,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from omnirl.algorithms.shared.replay_config import ReplayConfig
 from omnirl.api import EnvSpec, MemoryContext
-from omnirl.buffers.replay import ReplayMemory
+from omnirl.buffers.replay import ReplayMemory, reserved_bytes
 
 
 class Discounting(Protocol):
@@ -31,6 +31,11 @@ class Replaying(Protocol):
 
 class UniformReplay(ReplayMemory):
     """Batches are :class:`omnirl.api.Transitions`; see :class:`omnirl.buffers.replay.ReplayMemory`."""
+
+    @staticmethod
+    def reserved(config: Replaying, spec: EnvSpec) -> int:
+        """The bytes that are reserved at once."""
+        return reserved_bytes(spec.observation, spec.action, config.memory.capacity)
 
     def __init__(self, config: Replaying, spec: EnvSpec, context: MemoryContext) -> None:
         super().__init__(
