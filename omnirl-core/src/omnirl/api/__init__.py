@@ -56,6 +56,8 @@ _MODULES = {
     ),
     "environment": (
         "Collector",
+        "Decision",
+        "DecisionContext",
         "EnvBackend",
         "EnvContext",
         "EnvFinding",
@@ -119,6 +121,8 @@ __all__ = [
     "Constant",
     "ContinuousAction",
     "DataFlow",
+    "Decision",
+    "DecisionContext",
     "DictSpec",
     "DiscreteAction",
     "EnvBackend",
@@ -207,6 +211,8 @@ if TYPE_CHECKING:
     from omnirl.api.data import ActionSample, Array, Episode, Feedback, Obs, Rollout, Step, Transitions
     from omnirl.api.environment import (
         Collector,
+        Decision,
+        DecisionContext,
         EnvBackend,
         EnvContext,
         EnvFinding,

@@ -139,13 +139,33 @@ class EnvFinding:
 
 
 @dataclass(frozen=True)
+class DecisionContext:
+    """For whom a backend decides: ``num_envs`` B of each of ``num_samplers`` samplers."""
+
+    num_envs: int
+    num_samplers: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a key of the ``env`` section that says ``auto`` becomes. reason: for the user, empty where it is of no
+    interest."""
+
+    key: str
+    value: Any
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class EnvBackend:
     """The functions of a backend.
 
     seeding says what beginning an episode from a seed costs: ``"cheap"``; ``"expensive"`` (only the first episode
     of a sub-environment is seeded); ``"none"``. views: how an environment can be watched, ``"frames"`` and
     ``"window"``; see :class:`ViewedEnvironment`. check: ``(config, steps) -> findings``, what only the backend can see
-    of an environment before it becomes an ``Environment``, which ``omnirl envs check`` looks at itself.
+    of an environment before it becomes an ``Environment``, which ``omnirl envs check`` looks at itself. decide:
+    ``(config, DecisionContext) -> decisions`` for every ``auto``; asked once when a run begins, in the driver; what it
+    says is written into run_config.yaml and kept when the run goes on.
     """
 
     get_env_spec: Callable[[Any], EnvSpec]
@@ -156,3 +176,4 @@ class EnvBackend:
     seeding: str = "cheap"
     views: tuple[str, ...] = ()
     check: Callable[[Any, int], Iterable[EnvFinding]] | None = None
+    decide: Callable[[Any, DecisionContext], Iterable[Decision]] | None = None

@@ -33,7 +33,7 @@ class ResolvedConfig:
     """A complete, valid configuration.
 
     env and agent are instances of the backend's and the algorithm's models; agent_module and env_module are
-    what a file writes for them. tree holds what was set, and where.
+    what a file writes for them. tree holds what was set, and where. notes: why an ``auto`` became what it is.
     """
 
     algorithm: AlgorithmSpec
@@ -48,6 +48,7 @@ class ResolvedConfig:
     registry: Registry = field(repr=False, compare=False)
     agent_module: str = ""
     env_module: str = ""
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def plain(self) -> dict[str, Any]:
         """The file's layout with every default filled in: plain data that resolves to an equal one."""

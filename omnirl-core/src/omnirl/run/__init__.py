@@ -41,7 +41,7 @@ from omnirl.runtime.dispatch import ObserverThread
 from omnirl.runtime.evaluate import Evaluation, play, summarise
 from omnirl.runtime.plan import WorkerPlan
 from omnirl.runtime.prepare import PreparedRun, prepare
-from omnirl.runtime.run_dir import Chooser, Resume, RunFolder, claimed
+from omnirl.runtime.run_dir import CONFIG_FILE, Chooser, Resume, RunFolder, claimed
 from omnirl.runtime.signals import stop_requests
 from omnirl.runtime.train import TrainLoop
 from omnirl.runtime.transport import LocalTransport, Transport
@@ -78,7 +78,8 @@ def train(
         config = configure(config, overrides=overrides, registry=registry)
     watchers = [*_default_observers(registry, observers), *observer_objects]
     with claimed(_folder(config, resume)) as folder:
-        prepared = prepare(setup.decide(config), folder)
+        earlier = files.load_file(folder.path / CONFIG_FILE).data if folder.resume else None
+        prepared = prepare(setup.decide(config, earlier), folder)
         thread = ObserverThread(watchers)
         try:
             thread.send("run_started", prepared.info(local))

@@ -147,7 +147,7 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
         stop_return=runner.stop_return,
     )
     notices = [folder.notice] if folder.notice else []
-    notices += [*(resumed.notices if resumed else ()), *env_spec.notes]
+    notices += [*(resumed.notices if resumed else ()), *config.notes, *env_spec.notes]
     made = resumed.manifest["counters"]["updates"] if resumed else 0
     if made >= target.updates:
         notices.append(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from omnirl.api.algorithm import DataFlow, FlowContext
+from omnirl.api.environment import Decision, DecisionContext, EnvBackend
 from omnirl.api.errors import ConfigError, SpaceError
 from omnirl.api.plugin import load_object
 from omnirl.api.specs import EnvSpec
@@ -16,8 +18,14 @@ from omnirl.runtime.pacing import StopTarget
 from omnirl.runtime.plan import Seeds, WorkerPlan
 
 
-def decide(config: ResolvedConfig) -> ResolvedConfig:
-    """The configuration with every ``auto`` replaced, as it is written into run_config.yaml."""
+def decide(config: ResolvedConfig, earlier: Mapping[str, Any] | None = None) -> ResolvedConfig:
+    """The configuration with every ``auto`` replaced, as it is written into run_config.yaml.
+
+    earlier: that file's content, where a run goes on, whose decisions are kept. Raises ConfigError where the backend
+    cannot decide.
+    """
+    if earlier is not None:
+        config = config.replace(_kept(config.plain(), earlier))
     samplers = check.num_samplers(config)
     changes: dict[str, Any] = {"runner": {}, "device": {}}  # what was set keeps its place in the file
     if config.runner.num_samplers == "auto":
@@ -26,7 +34,36 @@ def decide(config: ResolvedConfig) -> ResolvedConfig:
         changes["device"]["threads"] = max(1, hardware.cores() - samplers)
     if config.device.learner == "auto":
         changes["device"]["learner"] = "cuda" if hardware.has_cuda() else "cpu"
-    return config.replace(changes)
+    decisions = _of_backend(config, samplers)
+    changes["env"] = {decision.key: decision.value for decision in decisions}
+    notes = [f"env.{item.key}: auto is {item.value}: {item.reason}" for item in decisions if item.reason]
+    return replace(config.replace(changes), notes=tuple(notes))
+
+
+def _of_backend(config: ResolvedConfig, samplers: int) -> list[Decision]:
+    """What the backend decides. Its simulator is imported only where it has anything to decide."""
+    if "auto" not in models.plain(config.env).values():
+        return []
+    backend: EnvBackend = load_object(config.backend.backend)
+    if backend.decide is None:
+        return []
+    try:
+        return list(backend.decide(config.env, DecisionContext(config.runner.num_envs_per_sampler, samplers)))
+    except ConfigError as error:
+        raise check.placed(config, error) from error
+
+
+def _kept(wanted: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """What each ``auto`` of ``wanted`` became in ``earlier``, in the same nested layout."""
+    kept: dict[str, Any] = {}
+    for key, value in wanted.items():
+        before = earlier.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            if below := _kept(value, before):
+                kept[key] = below
+        elif value == "auto" and before not in (None, "auto"):
+            kept[key] = before
+    return kept
 
 
 def env_spec_of(config: ResolvedConfig) -> EnvSpec:

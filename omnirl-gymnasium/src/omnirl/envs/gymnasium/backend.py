@@ -18,8 +18,10 @@ from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.figures import EpisodeFigures
 from omnirl.envs.gymnasium.making import make
 from omnirl.envs.gymnasium.metric_config import parse
+from omnirl.envs.gymnasium.processes import ProcessEnvironment
 from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, action_codec
 from omnirl.envs.gymnasium.vector import InProcessEnvironment, close_all
+from omnirl.envs.gymnasium.vectorization import cores, decide
 
 
 def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
@@ -52,8 +54,19 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
         env.close()
 
 
-def build_env(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvironment:
-    """``context.num_envs`` environments, stepped together. Raises ConfigError.
+def build_env(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvironment | ProcessEnvironment:
+    """``context.num_envs`` environments, stepped together as ``env.vectorization`` says. Raises ConfigError.
+
+    What somebody watches is stepped in this process, whose window it is.
+    """
+    watched = context.view or (context.role == "evaluator" and config.render_mode is not None)
+    if config.vectorization == "process" and context.num_envs > 1 and not watched:
+        return ProcessEnvironment(config, context, cores())
+    return build_inline(config, context)
+
+
+def build_inline(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvironment:
+    """``context.num_envs`` environments, stepped one after the other in this process. Raises ConfigError.
 
     Only evaluators render, and only the first of their environments opens a window.
     """
@@ -89,4 +102,6 @@ def _check_view(config: GymnasiumConfig, mode: str | None) -> None:
         raise ConfigError(lines)
 
 
-BACKEND = EnvBackend(get_env_spec=get_env_spec, build_env=build_env, seeding="cheap", views=viewing.VIEWS)
+BACKEND = EnvBackend(
+    get_env_spec=get_env_spec, build_env=build_env, seeding="cheap", views=viewing.VIEWS, decide=decide
+)

@@ -49,6 +49,11 @@ class GymnasiumConfig(Config):
         description="where the legal actions are told: entry action_mask of a Dict observation, "
         "info['action_mask'], the method action_masks(), or none to ignore them",
     )
+    vectorization: Literal["auto", "inline", "process"] = Field(
+        default="auto",
+        description="how the environments of one sampler are stepped: inline, one after the other; process, in "
+        "processes of their own; auto: measured at the start",
+    )
     wrappers: Annotated[
         tuple[WrapperEntry, ...], BeforeValidator(_entries, json_schema_input_type=list[WrapperEntry])
     ] = Field(

@@ -33,23 +33,26 @@ class InProcessEnvironment:
 
     def __init__(self, envs: Sequence[gymnasium.Env[Any, Any]]) -> None:
         self._envs = tuple(envs)
-        spec, self._encode = observation_codec(envs[0].observation_space)
-        _, self._decode = action_codec(envs[0].action_space)
+        self.observation, self._encode = observation_codec(envs[0].observation_space)
+        self.action, self._decode = action_codec(envs[0].action_space)
         self.num_envs = count = len(envs)
-        self._spec = spec
-        self._obs = allocate(spec, (count,))
-        self._reward = np.zeros(count, np.float32)
-        self._terminated = np.zeros(count, np.bool_)
-        self._truncated = np.zeros(count, np.bool_)
-        self._step = Step(self._obs, self._reward, self._terminated, self._truncated, self._obs)
+        self._has_lives = tuple(env.has_wrapper_attr("continues") for env in envs)
+        obs, terminated, truncated = allocate(self.observation, (count,)), *np.zeros((2, count), np.bool_)
+        self.write_to(Step(obs, np.zeros(count, np.float32), terminated, truncated, obs))
+
+    def write_to(self, step: Step) -> None:
+        """Write into the arrays of ``step`` and return it, from the next step on."""
+        self._reward, self._terminated, self._truncated = step.reward, step.terminated, step.truncated
+        self._step = step
+        count = self.num_envs
         self._columns = tuple(
-            zip(range(count), (env.step for env in envs), rows(self._obs, count), strict=True)
+            zip(range(count), (env.step for env in self._envs), rows(step.obs, count), strict=True)
         )
 
     def reset(self, index: int, seed: int) -> Obs:
         """Begin an episode of sub-environment ``index``; return its first observation, a new [*obs]."""
         observation, _ = self._envs[index].reset(seed=seed)
-        row = allocate(self._spec, ())
+        row = allocate(self.observation, ())
         self._encode(observation, row)
         return row
 
@@ -66,6 +69,10 @@ class InProcessEnvironment:
             if ended or cut:
                 terminated[index], truncated[index] = ended, cut
         return self._step
+
+    def continues(self, index: int) -> bool:
+        """Whether the episode of ``index`` that has just ended goes on in its game, as after a lost life."""
+        return self._has_lives[index] and bool(self._envs[index].get_wrapper_attr("continues"))
 
     def episode_metrics(self, index: int) -> dict[str, float]:
         """What ``env.metrics`` asks for of the episode of sub-environment ``index`` that has just ended."""
