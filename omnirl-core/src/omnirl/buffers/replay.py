@@ -77,14 +77,22 @@ class ReplayMemory:
         The arrays are strided views of memory that belongs to the caller. Raises RuntimeError while less
         than a batch is held.
         """
+        index = (self._draws(clock) * self._size).astype(np.int64)
+        if self._size < self._written:  # the oldest of a ring were dropped before their turn
+            index = (index + self._position - self._size) % len(self._rows)
+        return self._batch(index, index, np.ones(self._batch_size, np.float32))
+
+    def _draws(self, clock: Clock) -> Array:
+        """The random numbers [N] of a batch. RuntimeError while less than that is held."""
         if self._size < self._batch_size:
             raise RuntimeError(
                 f"replay holds {self._size} transitions, a batch is {self._batch_size}: raise warmup_steps"
             )
-        index = (uniform_draws(clock.seed, self._rank, self._batch_size) * self._size).astype(np.int64)
-        if self._size < self._written:  # the oldest of a ring were dropped before their turn
-            index = (index + self._position - self._size) % len(self._rows)
-        rows = self._rows.take(index)
+        return uniform_draws(clock.seed, self._rank, self._batch_size)
+
+    def _batch(self, slots: Array, index: Array, weight: Array) -> Transitions:
+        """The transitions in the ring's ``slots`` [N]."""
+        rows = self._rows.take(slots)
         return Transitions(
             obs=self._drawn(rows, "obs"),
             action=rows["action"],
@@ -92,7 +100,7 @@ class ReplayMemory:
             next_obs=self._drawn(rows, "next_obs"),
             discount=rows["discount"],
             index=index,
-            weight=np.ones(self._batch_size, np.float32),
+            weight=weight,
         )
 
     def feedback(self, feedback: Feedback) -> None:
@@ -135,8 +143,11 @@ class ReplayMemory:
             self._lifetimes.append(held, self._frames.oldest_of(*fields)[held], held=0)
             self._size = self._lifetimes.remaining(position, size, self._frames.oldest)
 
-    def _append(self, windows: Windows) -> None:
-        """Write ``windows`` into the ring, over the oldest rows; those go too whose frames were written over."""
+    def _append(self, windows: Windows) -> int:
+        """Write ``windows`` into the ring, over the oldest rows; those go too whose frames were written over.
+
+        Returns how many there were.
+        """
         if self._frames is not None and self._lifetimes is not None:
             windows = self._living(windows, self._frames, self._lifetimes)
         capacity, count = len(self._rows), len(windows.reward)
@@ -157,6 +168,7 @@ class ReplayMemory:
         self._written = min(capacity, self._written + count)
         if self._frames is not None and self._lifetimes is not None:
             self._size = self._lifetimes.remaining(self._position, self._size, self._frames.oldest)
+        return count
 
     def _living(self, windows: Windows, frames: FrameStore, lifetimes: Lifetimes) -> Windows:
         """The windows whose frames are within reach, noted for the rows that they are about to fill."""
