@@ -1,4 +1,5 @@
-"""Writes docs/reference: the configuration's keys from the models, the command line from the Typer app.
+"""Writes docs/reference: the configuration's keys from the models, the command line from the Typer app, and which
+algorithm takes which space from what the algorithms declare.
 
 Beside them a sentence for each page of measurements that is there, which other pages include.
 
@@ -17,11 +18,23 @@ from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from omnirl import plugins
-from omnirl.api import load_object
+from omnirl.api import (
+    ActionSpec,
+    AlgorithmSpec,
+    ArraySpec,
+    ContinuousAction,
+    DictSpec,
+    DiscreteAction,
+    EnvSpec,
+    MultiDiscreteAction,
+    ObservationSpec,
+    load_object,
+)
 from omnirl.cli.app import build_app
 from omnirl.cli.parameters import parameter_rows
 from omnirl.config.schema import json_schema
 from omnirl.config.sections import RUNNER_SECTIONS
+from omnirl.config.spaces import is_supported
 
 REFERENCE = Path(__file__).parent / "reference"
 MEASUREMENTS = {
@@ -32,9 +45,10 @@ BOUNDS = {"minimum": ">= ", "exclusiveMinimum": "> ", "maximum": "<= ", "exclusi
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write the pages."""
     REFERENCE.mkdir(exist_ok=True)
-    for name, lines in (("configuration", configuration()), ("commands", commands())):
+    pages = (("configuration", configuration()), ("commands", commands()), ("link-spaces", spaces()))
+    for name, lines in pages:
         (REFERENCE / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name, sentence in MEASUREMENTS.items():
         there = (REFERENCE.parent / f"{name}.md").is_file()
@@ -138,6 +152,45 @@ def _allowed(part: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     names = {"object": "mapping", "boolean": "`true`, `false`", "string": "text"}
     kind = part.get("type", "any")
     return f"{names.get(kind, kind)} {bounds}".strip()
+
+
+# ---------------------------------------------------------------------------------- the spaces
+
+VECTOR, IMAGE = ArraySpec((3,)), ArraySpec((1, 10, 10), "uint8", "image")
+INFINITE = float("inf")
+SPACES = {
+    "actions": {
+        "`Discrete(n)`, `Discrete(n, start=s)`": (VECTOR, DiscreteAction(3)),
+        "`MultiDiscrete` of any shape, `MultiBinary`": (VECTOR, MultiDiscreteAction((2, 2))),
+        "`Box` of floats, all bounds finite": (VECTOR, ContinuousAction((-1.0,), (1.0,))),
+        "`Box` of floats, some bounds infinite": (VECTOR, ContinuousAction((-INFINITE,), (INFINITE,))),
+    },
+    "observations": {
+        "vectors: `Box`, `Discrete`, `MultiDiscrete`, `MultiBinary`": (VECTOR, None),
+        "images: `Box` of uint8 with 2 or 3 axes": (IMAGE, None),
+        "`Dict`, `Tuple` of vectors, nested": (DictSpec((("a", VECTOR), ("b/0", VECTOR))), None),
+        "`Dict`, `Tuple` with images": (DictSpec((("a", VECTOR), ("b", IMAGE))), None),
+        "an action mask": (DictSpec((("a", VECTOR), ("action_mask", ArraySpec((3,), "bool")))), None),
+    },
+}
+"""Rows of the tables: an observation and an action; None is any action that the algorithm takes."""
+
+
+def spaces() -> Iterator[str]:
+    """Both tables, for the page about spaces."""
+    algorithms = [provided.spec for provided in plugins.load().algorithms()]
+    for title, rows in SPACES.items():
+        yield f"| {title} | {' | '.join(algorithm.name for algorithm in algorithms)} |"
+        yield f"| --- |{' --- |' * len(algorithms)}"
+        for name, (observation, action) in rows.items():
+            marks = ("yes" if _takes(algorithm, observation, action) else "" for algorithm in algorithms)
+            yield f"| {name} | {' | '.join(marks)} |"
+        yield ""
+
+
+def _takes(algorithm: AlgorithmSpec, observation: ObservationSpec, action: ActionSpec | None) -> bool:
+    actions = [row[1] for row in SPACES["actions"].values()] if action is None else [action]
+    return any(is_supported(algorithm.supports, EnvSpec(observation, one)) for one in actions)
 
 
 # -------------------------------------------------------------------------- the command line

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from omnirl.api import ArraySpec, ContinuousAction, DictSpec, DiscreteAction, EnvSpec, MultiDiscreteAction
+from omnirl.api import (
+    ArraySpec,
+    ContinuousAction,
+    DictSpec,
+    DiscreteAction,
+    EnvSpec,
+    MultiDiscreteAction,
+    Supports,
+)
 from omnirl.api.errors import ConfigError
 from omnirl.config.check import check_device, check_spaces
 from omnirl.config.files import load_text
 from omnirl.config.resolve import ResolvedConfig, resolve
+from omnirl.config.spaces import is_supported
 from omnirl.plugins import Registry
 
 TEXT = """\
@@ -192,11 +202,39 @@ def test_dictionaries_and_masks_that_do_not_fit_are_one_line(
     assert told.endswith(line)
 
 
-def test_a_mask_on_continuous_actions_is_one_line(fake_registry: Registry) -> None:
+def test_a_mask_on_continuous_actions_is_one_line(fake_registry: Registry, fakes: Any) -> None:
+    config = configured(fake_registry, "acme_pg")
+    supports = fakes.Supports(("continuous",), ("dict",), True)
+    object.__setattr__(
+        config, "algorithm", fakes.algorithm("acme_pg", "QConfig", "q_flow", supports, "acme.pg")
+    )
     with pytest.raises(ConfigError, match="walk has action_mask and continuous actions, which have no mask"):
-        check_spaces(
-            configured(fake_registry, "acme_pg"), EnvSpec(DictSpec((("a", VECTOR), MASK)), UNBOUNDED)
-        )
+        check_spaces(config, EnvSpec(DictSpec((("a", VECTOR), MASK)), UNBOUNDED))
+
+
+SUPPORTS = Supports(("discrete", "bounded_continuous"), ("vector", "dict"))
+
+
+@pytest.mark.parametrize(
+    ("supports", "observation", "action", "fits"),
+    [
+        (SUPPORTS, VECTOR, TWO, True),
+        (SUPPORTS, VECTOR, BOUNDED, True),
+        (SUPPORTS, VECTOR, UNBOUNDED, False),
+        (SUPPORTS, VECTOR, MultiDiscreteAction((2,)), False),
+        (SUPPORTS, IMAGE, TWO, False),
+        (SUPPORTS, DictSpec((("a", VECTOR),)), TWO, True),
+        (SUPPORTS, PICTURE_AND_SPEED, TWO, False),
+        (SUPPORTS, DictSpec((("a", VECTOR), MASK)), TWO, False),
+        (replace(SUPPORTS, action_mask=True), DictSpec((("a", VECTOR), MASK)), TWO, True),
+        (replace(SUPPORTS, observations=("dict", "image")), PICTURE_AND_SPEED, TWO, True),
+        (replace(SUPPORTS, actions=("continuous",)), VECTOR, BOUNDED, True),
+    ],
+)
+def test_what_an_algorithm_declares_says_what_it_takes(
+    supports: Supports, observation: Any, action: Any, fits: bool
+) -> None:
+    assert is_supported(supports, EnvSpec(observation, action)) is fits
 
 
 def test_the_spec_may_name_the_environment(fake_registry: Registry) -> None:

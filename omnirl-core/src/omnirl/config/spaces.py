@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from omnirl.api.plugin import AlgorithmSpec
+from omnirl.api.plugin import AlgorithmSpec, Supports
 from omnirl.api.specs import (
     ACTION_MASK,
     ActionSpec,
@@ -29,11 +29,21 @@ _NETWORK_LAYOUT = {"mlp": "vector", "cnn": "image", "resnet": "image", "minatar"
 """What each kind of network takes."""
 
 
+def is_supported(supports: Supports, env_spec: EnvSpec) -> bool:
+    """Whether an algorithm can be used with these spaces; its network is another matter."""
+    observation = env_spec.observation
+    unmasked = not isinstance(observation, DictSpec) or observation.mask is None
+    return (
+        bool(_action_kinds(env_spec.action) & set(supports.actions))
+        and _observation_kinds(observation) <= set(supports.observations)
+        and (unmasked or supports.action_mask)
+    )
+
+
 def space_mistakes(config: ResolvedConfig, env_spec: EnvSpec) -> list[Mistake]:
     """What does not fit; empty if all does."""
     environment = env_spec.id or str(getattr(config.env, "id", "") or config.backend.name)
     found = _action_mistakes(config, env_spec.action, environment)
-    found = found or _mask_mistakes(config, env_spec, environment)
     needed = _observation_kinds(env_spec.observation)
     supported = config.algorithm.supports.observations
     if not needed <= set(supported):
@@ -41,6 +51,7 @@ def space_mistakes(config: ResolvedConfig, env_spec: EnvSpec) -> list[Mistake]:
         text += _describe_observation(env_spec.observation)
         others = _others(config, lambda spec: needed <= set(spec.supports.observations))
         return [*found, Mistake(("agent", "module"), text + others)]
+    found = found or _mask_mistakes(config, env_spec, environment)
     return found + _network_mistakes(config, env_spec.observation, environment)
 
 
