@@ -125,7 +125,8 @@ def test_presets_are_valid_and_name_their_source(preset, specs):
     runner = data["runner"]
     context = FlowContext(runner["num_envs_per_sampler"], runner["num_samplers"])
     assert load_object(algorithm.data_flow)(config, context).steps_per_update > 0
-    assert runner["num_episodes"] == 50
+    on_pictures = preset.name.startswith(("carracing-", "pong-"))  # an episode of those takes many seconds
+    assert runner["num_episodes"] == (10 if on_pictures else 50)
 
 
 def test_every_preset_file_is_declared():

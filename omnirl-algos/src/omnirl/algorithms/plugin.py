@@ -107,6 +107,13 @@ PRESETS = tuple(
         ("halfcheetah-td3", "HalfCheetah-v5 with TD3: about 7,500 within 300,000 steps"),
         ("hopper-sac", "Hopper-v5 with SAC: about 2,900 within 300,000 steps"),
         ("hopper-td3", "Hopper-v5 with TD3: about 2,400 within 300,000 steps"),
+        ("lunarlander-ppo", "LunarLander-v3 with PPO: above 200 within 1,000,000 steps"),
+        ("bipedalwalker-ppo", "BipedalWalker-v3 with PPO, for 5,000,000 steps"),
+        ("carracing-ppo", "CarRacing-v3 with PPO on pictures, for 4,000,000 steps"),
+        ("halfcheetah-ppo", "HalfCheetah-v5 with PPO, for 1,000,000 steps"),
+        ("minatar-breakout-ppo", "MinAtar/Breakout-v1 with PPO, for 5,000,000 steps"),
+        ("pong-dqn", "ALE/Pong-v5 with DQN, for 10,000,000 steps"),
+        ("pong-ppo", "ALE/Pong-v5 with PPO, for 10,000,000 steps"),
     )
 )
 
