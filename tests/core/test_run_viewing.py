@@ -77,7 +77,14 @@ def test_a_video_shows_every_step_of_every_episode(trained, name):
     assert (recording.evaluation.model, recording.evaluation.metrics["return_mean"]) == ("agent_2", 3.0)
     rate, pictures = frames(name)
     assert rate == pytest.approx(7.0, rel=0.03)  # a GIF counts hundredths of a second
-    assert pictures.shape[1:3] == (16, 22)  # made even
+    assert pictures.shape[1:3] == (136, 190)  # nine times 15 and 21, made even
+
+
+def test_a_large_picture_keeps_its_size(tmp_path):
+    with VideoFile(tmp_path / "a.mp4", 10.0) as video:
+        video.add(np.zeros((128, 201, 3), np.uint8))
+    assert frames(tmp_path / "a.mp4")[1].shape == (1, 128, 202, 3)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.mp4"]
 
 
 def test_a_gif_of_many_frames_per_second_keeps_the_time_and_leaves_frames_out(trained):

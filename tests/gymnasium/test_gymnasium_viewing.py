@@ -84,7 +84,7 @@ def test_an_environment_that_draws_nothing_is_refused(count: Any, register: Call
         ("  @ . .", "str"),
         ([], "list"),
         (np.zeros((4, 6), np.uint8), "uint8 [4, 6]"),
-        (np.zeros((4, 6, 3)), "float64 [4, 6, 3]"),
+        (np.full((4, 6, 3), 1.5), "float64 [4, 6, 3]"),
         (np.zeros((4, 6, 4), np.uint8), "uint8 [4, 6, 4]"),
     ],
 )
@@ -100,6 +100,16 @@ def test_a_picture_that_is_none_is_told(
     assert caught.value.lines == (
         f"env.id: {name!r} draws {found} with render_mode rgb_array, not uint8 [height, width, 3]",
     )
+
+
+def test_a_picture_of_fractions_is_one_of_bytes(
+    register: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Drawn, "picture", np.full((2, 2, 3), (0.0, 0.5, 1.0)))
+    environment: Any = BACKEND.build_env(GymnasiumConfig(id=register(entry_point=Drawn)), FRAMES)
+    environment.reset(0, 0)
+    picture = environment.render()
+    assert (picture.dtype, picture.tolist()) == (np.uint8, [[[0, 128, 255]] * 2] * 2)
 
 
 def test_whatever_drawing_raises_becomes_one_line(

@@ -6,6 +6,7 @@
 2           a mistake in a configuration or in the command's use
 3 to 24     what :mod:`omnirl.api.errors` says
 30          an evaluation below ``--min-return``
+31          ``envs check`` found an error
 130, 143    Ctrl-C, SIGTERM
 141         nobody reads our output any more
 ==========  =======================================================

@@ -85,6 +85,11 @@ def resolve(tree: Tree, registry: Registry) -> ResolvedConfig:
     return _Resolution(tree, registry).result()
 
 
+def resolve_environment(tree: Tree, registry: Registry) -> tuple[EnvBackendSpec, Any]:
+    """The backend and its configuration of a tree that holds nothing but ``env``. Raises as :func:`resolve` does."""
+    return _Resolution(tree, registry).environment()
+
+
 class _Resolution:
     """One pass over a tree."""
 
@@ -110,10 +115,7 @@ class _Resolution:
             name: self._validated(name, model, self._section(name)) for name, model in RUNNER_SECTIONS.items()
         }
         if env_model is not None:
-            rest = self._section("env")
-            if isinstance(rest, Mapping):
-                rest = {key: value for key, value in rest.items() if key != "module"}
-            valid["env"] = self._validated("env", env_model, rest)
+            valid["env"] = self._environment(env_model)
         if agent_model is not None:
             valid["modules"] = self._validated("modules", agent_model, self._modules(agent_model))
         self._raise_mistakes()
@@ -131,6 +133,24 @@ class _Resolution:
             agent_module=agent_module,
             env_module=env_module,
         )
+
+    def environment(self) -> tuple[EnvBackendSpec, Any]:
+        """The ``env`` section by itself."""
+        self.backend, _ = self._chosen("env", "environment backend", self.registry.env_backend)
+        model = self._model("environment backend", self.backend)
+        self.known = section_models(None, model)
+        self.mistakes += [
+            Mistake((key,), "only keys of env can be set here") for key in self.tree.data if key != "env"
+        ]
+        config = None if model is None else self._environment(model)
+        self._raise_mistakes()
+        return cast(EnvBackendSpec, self.backend), config
+
+    def _environment(self, model: type[BaseModel]) -> Any:
+        data = self._section("env")
+        if isinstance(data, Mapping):
+            data = {key: value for key, value in data.items() if key != "module"}
+        return self._validated("env", model, data)
 
     def _section(self, name: str) -> Any:
         """A section's data; an empty one is as good as none."""

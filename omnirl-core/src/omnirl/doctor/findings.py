@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Status = Literal["ok", "warning", "problem"]
-PLUGIN, CLUSTER = 4, 6  # exit codes, as in omnirl.api.errors
+PLUGIN, CLUSTER, ENVIRONMENT = 4, 6, 31  # exit codes; the first two as in omnirl.api.errors
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from omnirl.config import files
 from omnirl.config.resolve import ResolvedConfig
 from omnirl.loops.aggregate import aggregate
 from omnirl.plugins import Registry
+from omnirl.run.checking import EnvironmentReport, check_environment
 from omnirl.run.sources import RUNS, Source, configure, configured_agent, saved_run
 from omnirl.run.viewing import Recording, enjoy, record
 from omnirl.runtime import setup
@@ -47,8 +48,10 @@ from omnirl.runtime.train import TrainLoop
 from omnirl.runtime.transport import LocalTransport, Transport
 
 __all__ = [
+    "EnvironmentReport",
     "LoadedPolicy",
     "Recording",
+    "check_environment",
     "configure",
     "enjoy",
     "evaluate",

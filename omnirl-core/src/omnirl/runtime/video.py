@@ -22,6 +22,7 @@ INSTALL = 'pip install "omnirl-gymnasium[video]"'
 FORMATS = (".mp4", ".gif")
 _FASTEST_GIF = 50.0
 """Frames per second; viewers show a GIF with shorter pauses slowly instead."""
+_SMALLEST = 128
 _BEST_COLOURS = "[0:v]palettegen[palette];[1:v][palette]paletteuse"
 """A GIF has 256 colours: which are best is known after the last frame, so it is made from a lossless film."""
 
@@ -46,7 +47,7 @@ class VideoFile:
     """A video that is there once it is complete: leave the block by an exception and there is none.
 
     frames_per_second: of what is added. A GIF cannot show more than 50 and leaves out the others, so that time is
-    right. ``frames`` counts those added.
+    right. ``frames`` counts those added. Frames of fewer than 128 pixels are enlarged by a whole factor, to be seen.
     """
 
     def __init__(self, path: Path, frames_per_second: float) -> None:
@@ -72,9 +73,9 @@ class VideoFile:
             raise ValueError(f"a frame has the shape {frame.shape}, the first one had {self.shape}")
         try:
             if self._writer is None:
-                self._writer = self._open(_even(frame).shape)
+                self._writer = self._open(_shown(frame).shape)
             if self.frames % self._every == 0:
-                self._writer.send(np.ascontiguousarray(_even(frame)))
+                self._writer.send(np.ascontiguousarray(_shown(frame)))
         except OSError as error:
             raise DiskError(f"{self.path} cannot be written: {error.strerror or error}") from error
         self.frames += 1
@@ -140,9 +141,11 @@ def _to_gif(film: Path, gif: Path) -> None:
         raise OSError(" ".join(done.stderr.split()) or f"ffmpeg ended with {done.returncode}")
 
 
-def _even(frame: Array) -> Array:
-    """H and W made even, as yuv420p needs them, by repeating the last row and column."""
+def _shown(frame: Array) -> Array:
+    """The frame as it is written: large enough, and H and W even, as yuv420p needs them."""
     height, width = frame.shape[:2]
-    if height % 2 or width % 2:
-        return np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
-    return frame
+    factor = -(-_SMALLEST // min(height, width))
+    if factor > 1:
+        frame = frame.repeat(factor, axis=0).repeat(factor, axis=1)
+    odd = (frame.shape[0] % 2, frame.shape[1] % 2)
+    return np.pad(frame, ((0, odd[0]), (0, odd[1]), (0, 0)), mode="edge") if any(odd) else frame

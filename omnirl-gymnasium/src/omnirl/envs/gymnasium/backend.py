@@ -13,6 +13,7 @@ from omnirl.api.environment import EnvBackend, EnvContext
 from omnirl.api.errors import ConfigError, SpaceError
 from omnirl.api.specs import EnvSpec
 from omnirl.envs.gymnasium import viewing
+from omnirl.envs.gymnasium.checking import check
 from omnirl.envs.gymnasium.composite import observation_codec
 from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.figures import EpisodeFigures
@@ -103,5 +104,10 @@ def _check_view(config: GymnasiumConfig, mode: str | None) -> None:
 
 
 BACKEND = EnvBackend(
-    get_env_spec=get_env_spec, build_env=build_env, seeding="cheap", views=viewing.VIEWS, decide=decide
+    get_env_spec=get_env_spec,
+    build_env=build_env,
+    seeding="cheap",
+    views=viewing.VIEWS,
+    decide=decide,
+    check=check,
 )

@@ -70,6 +70,8 @@ def frame(env: gymnasium.Env[Any, Any]) -> Array:
         text = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(f"env.id: {_name(env)} cannot draw: {text}{_hint(env)}") from error
     array = np.asarray(picture)
+    if array.dtype.kind == "f" and array.ndim == 3 and array.min() >= 0.0 and array.max() <= 1.0:
+        array = np.rint(255.0 * array).astype(np.uint8)  # as MinAtar's
     if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
         is_array = isinstance(picture, np.ndarray)
         found = f"{array.dtype} {list(array.shape)}" if is_array else type(picture).__name__
