@@ -170,3 +170,69 @@ def make_run() -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture
+def output(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """``output(arguments, code=0)`` -> what the command tells on standard output; it tells nothing on the other."""
+    from omnirl.cli.app import run
+
+    def told(arguments: Sequence[str], code: int = 0) -> str:
+        assert run(arguments) == code
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    return told
+
+
+@pytest.fixture
+def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
+    """``refusal(arguments, code)`` -> the lines that the command tells on standard error, and no traceback."""
+    from omnirl.cli.app import run
+
+    def told(arguments: Sequence[str], code: int) -> list[str]:
+        assert run(arguments) == code
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "Traceback" not in err
+        return err.splitlines()
+
+    return told
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """``written(text)`` -> the name of a file with that text, in the folder where the test then is."""
+
+    def write(text: str) -> str:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "count.yaml").write_text(text, encoding="utf-8")
+        return "count.yaml"
+
+    return write
+
+
+@pytest.fixture
+def run_info() -> Callable[..., Any]:
+    """``run_info(folder, **changes)`` -> what observers are told of a run as it starts."""
+    from omnirl.api.observer import RunInfo
+
+    def info(folder: Path | str = "runs/cartpole-ppo-seed0", **changes: Any) -> RunInfo:
+        told: dict[str, Any] = {
+            "run_dir": str(folder),
+            "title": "PPO CartPole-v1 seed 0",
+            "algorithm": "ppo",
+            "env_id": "CartPole-v1",
+            "seed": 0,
+            "columns": ("updates", "env_steps"),
+            "total_updates": 100,
+            "total_steps": 0,
+            "num_samplers": 1,
+            "num_evaluators": 1,
+            "transport": "local",
+            "resumed_from": None,
+        }
+        return RunInfo(**(told | changes))
+
+    return info

@@ -27,34 +27,23 @@ modules:
 
 
 @pytest.fixture
-def file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "count.yaml").write_text(FILE)
-    return "count.yaml"
+def file(written):
+    return written(FILE)
 
 
-def output(arguments, capsys, code=0) -> str:
-    assert run(arguments) == code
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
-
-
-def test_show_fills_in_every_default_and_reads_back(file, capsys):
-    text = output(["config", "show", file, "runner.num_episodes=3"], capsys)
+def test_show_fills_in_every_default_and_reads_back(file, output):
+    text = output(["config", "show", file, "runner.num_episodes=3"])
     data = load_text(text, "shown").data
     assert data["runner"]["num_episodes"] == 3
     assert data["runner"]["num_samplers"] == 2
     assert data["runner"]["save_interval"] == 60.0
     assert data["modules"]["learner"]["lr"] == 0.001
     assert data["modules"]["memory"]["capacity"] == 1000
-    assert json.loads(output(["config", "show", file, "runner.num_episodes=3", "--json"], capsys)) == data
+    assert json.loads(output(["config", "show", file, "runner.num_episodes=3", "--json"])) == data
 
 
-def test_show_origin_names_file_line_and_column(file, capsys):
-    rows = [
-        line.split() for line in output(["config", "show", file, "seed=3", "--origin"], capsys).splitlines()
-    ]
+def test_show_origin_names_file_line_and_column(file, output):
+    rows = [line.split() for line in output(["config", "show", file, "seed=3", "--origin"]).splitlines()]
     origins = {row[0]: tuple(row[1:]) for row in rows}
     assert origins["key"] == ("value", "origin")
     assert origins["runner.max_updates"] == ("5", "count.yaml:2:3")
@@ -62,13 +51,13 @@ def test_show_origin_names_file_line_and_column(file, capsys):
     assert origins["seed"] == ("3", "override")
     assert origins["runner.num_learners"] == ("1", "default")
     assert origins["runner.max_steps"] == ("null", "default")
-    data = json.loads(output(["config", "show", file, "--origin", "--json"], capsys))
+    data = json.loads(output(["config", "show", file, "--origin", "--json"]))
     assert {"key": "runner.max_updates", "value": "5", "origin": "count.yaml:2:3"} in data
 
 
-def test_validate_says_what_is_valid(file, capsys):
-    assert output(["config", "validate", file], capsys) == "valid: toy with testing\n"
-    assert output(["config", "validate", file, "--deep"], capsys) == "valid: toy with testing\n"
+def test_validate_says_what_is_valid(file, output):
+    assert output(["config", "validate", file]) == "valid: toy with testing\n"
+    assert output(["config", "validate", file, "--deep"]) == "valid: toy with testing\n"
 
 
 def test_validate_reports_every_mistake_on_its_line(file, capsys, tmp_path):
@@ -84,13 +73,13 @@ def test_validate_reports_every_mistake_on_its_line(file, capsys, tmp_path):
     assert "did you mean 'lr'?" in second
 
 
-def test_validate_takes_the_two_file_form(tmp_path, monkeypatch, capsys):
+def test_validate_takes_the_two_file_form(tmp_path, monkeypatch, output):
     monkeypatch.chdir(tmp_path)
     head, tail = FILE.split("agent:")
     (tmp_path / "train.yaml").write_text(head)
     (tmp_path / "toy.yaml").write_text("agent:" + tail)
     pair = ["--runner-config", "train.yaml", "--agent-config", "toy.yaml"]
-    assert output(["config", "validate", *pair], capsys) == "valid: toy with testing\n"
+    assert output(["config", "validate", *pair]) == "valid: toy with testing\n"
 
 
 def test_only_deep_checks_open_the_environment(file, capsys, monkeypatch):
@@ -136,21 +125,21 @@ def test_what_is_not_there(file, arguments, code, capsys):
     assert "Traceback" not in err
 
 
-def test_schema_is_what_an_editor_needs(capsys):
-    schema = json.loads(output(["config", "schema"], capsys))
+def test_schema_is_what_an_editor_needs(output):
+    schema = json.loads(output(["config", "schema"]))
     assert schema["type"] == "object"
     assert {"runner", "device", "seed", "env", "agent", "modules", "ray"} <= set(schema["properties"])
 
 
-def test_schema_of_one_algorithm_and_backend(capsys):
+def test_schema_of_one_algorithm_and_backend(output):
     arguments = ["--algo", "omnirl.testing.algorithm", "--backend", "omnirl.testing.environments"]
-    text = output(["config", "schema", *arguments], capsys)
+    text = output(["config", "schema", *arguments])
     assert "size of an update" in text
     assert "steps of an episode" in text
 
 
-def test_a_dry_run_shows_what_would_run_and_leaves_nothing(file, capsys, tmp_path):
-    text = output(["train", file, "--dry-run", "--updates", "9", "--run-dir", "elsewhere"], capsys)
+def test_a_dry_run_shows_what_would_run_and_leaves_nothing(file, tmp_path, output):
+    text = output(["train", file, "--dry-run", "--updates", "9", "--run-dir", "elsewhere"])
     data = load_text(text, "shown").data
     assert data["runner"]["max_updates"] == 9
     assert data["runner"]["num_samplers"] == 2

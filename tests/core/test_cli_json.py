@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -29,10 +28,8 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "count.yaml").write_text(FILE)
-    return "count.yaml"
+def file(written: Callable[[str], str]) -> str:
+    return written(FILE)
 
 
 def data_of(arguments: Sequence[str], capsys: Capture, code: int = 0) -> Any:

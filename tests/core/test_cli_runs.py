@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,33 +41,18 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_run: MakeRun) ->
     return tmp_path
 
 
-def output(arguments: Sequence[str], capsys: Capture) -> str:
-    assert run(arguments) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
-
-
-def refusal(arguments: Sequence[str], code: int, capsys: Capture) -> list[str]:
-    assert run(arguments) == code
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Traceback" not in err
-    return err.splitlines()
-
-
 # ------------------------------------------------------------------ list
 
 
-def test_the_list_has_a_line_per_run(place: Path, capsys: Capture) -> None:
-    header, first, second = output(["runs", "list"], capsys).splitlines()
+def test_the_list_has_a_line_per_run(place: Path, output: Callable[..., str]) -> None:
+    header, first, second = output(["runs", "list"]).splitlines()
     assert " ".join(header.split()) == "run algorithm env seed status updates steps return age"
     assert first.split() == ["first", "toy", "count", "4", "finished", "20", "200", "2.5", "100", "s"]
     assert second.split() == ["second", "toy", "count", "5", "no", "checkpoint", "0", "0", "60", "min"]
 
 
-def test_the_list_as_json_has_the_same_facts(place: Path, capsys: Capture) -> None:
-    first, second = json.loads(output(["runs", "list", "--json"], capsys))
+def test_the_list_as_json_has_the_same_facts(place: Path, output: Callable[..., str]) -> None:
+    first, second = json.loads(output(["runs", "list", "--json"]))
     age_s = first.pop("age_s")
     assert 100 <= age_s < 130
     modified = first.pop("modified")
@@ -88,24 +73,29 @@ def test_the_list_as_json_has_the_same_facts(place: Path, capsys: Capture) -> No
     assert (second["status"], second["last_return"]) == ("no checkpoint", None)
 
 
-def test_another_folder_is_listed(place: Path, make_run: MakeRun, capsys: Capture) -> None:
+def test_another_folder_is_listed(place: Path, make_run: MakeRun, output: Callable[..., str]) -> None:
     make_run(place / "elsewhere" / "deep" / "third")
-    assert output(["runs", "list", "elsewhere"], capsys).splitlines()[1].startswith("deep/third  toy")
-    assert output(["runs", "list", "runs/first"], capsys).splitlines()[1].startswith("runs/first  toy")
+    assert output(["runs", "list", "elsewhere"]).splitlines()[1].startswith("deep/third  toy")
+    assert output(["runs", "list", "runs/first"]).splitlines()[1].startswith("runs/first  toy")
 
 
-def test_where_there_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_where_there_is_no_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    output: Callable[..., str],
+    refusal: Callable[..., list[str]],
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert output(["runs", "list"], capsys) == "there is no run below runs\n"
-    assert json.loads(output(["runs", "list", "--json"], capsys)) == []
-    assert refusal(["runs", "list", "none"], 3, capsys) == ["none: no such folder"]
+    assert output(["runs", "list"]) == "there is no run below runs\n"
+    assert json.loads(output(["runs", "list", "--json"])) == []
+    assert refusal(["runs", "list", "none"], 3) == ["none: no such folder"]
 
 
 # ------------------------------------------------------------------ show
 
 
-def test_a_run_is_shown(place: Path, capsys: Capture) -> None:
-    lines = output(["runs", "show", "first"], capsys).splitlines()
+def test_a_run_is_shown(place: Path, output: Callable[..., str]) -> None:
+    lines = output(["runs", "show", "first"]).splitlines()
     assert lines[0] == "runs/first: TOY count seed 4"
     assert "status:           finished, last written 100 s ago" in lines
     assert "updates:          20 of 100" in lines
@@ -133,8 +123,8 @@ def test_a_run_is_shown(place: Path, capsys: Capture) -> None:
     ]
 
 
-def test_a_run_as_json_has_the_same_facts(place: Path, capsys: Capture) -> None:
-    data = json.loads(output(["runs", "show", "runs/first", "--json"], capsys))
+def test_a_run_as_json_has_the_same_facts(place: Path, output: Callable[..., str]) -> None:
+    data = json.loads(output(["runs", "show", "runs/first", "--json"]))
     assert (data["status"], data["updates"], data["env_steps"], data["wall_time"]) == (
         "finished",
         20,
@@ -151,18 +141,20 @@ def test_a_run_as_json_has_the_same_facts(place: Path, capsys: Capture) -> None:
     assert data["commands"]["resume"] == "omnirl resume runs/first runner.max_updates=40"
 
 
-def test_a_run_that_has_only_begun_is_shown(place: Path, capsys: Capture) -> None:
-    lines = output(["runs", "show", "second"], capsys).splitlines()
+def test_a_run_that_has_only_begun_is_shown(place: Path, output: Callable[..., str]) -> None:
+    lines = output(["runs", "show", "second"]).splitlines()
     assert "status:     no checkpoint, last written 60 min ago" in lines
     assert not {"evaluations", "last rows"} & set(lines)
     assert lines[-3] == "resume:  omnirl resume runs/second"
 
 
-def test_the_best_agent_and_many_evaluations(place: Path, make_run: MakeRun, capsys: Capture) -> None:
+def test_the_best_agent_and_many_evaluations(
+    place: Path, make_run: MakeRun, output: Callable[..., str]
+) -> None:
     rows = [f"1,{n},{n * 10},5,1.0,{n}.0,0.5,4.0,9" for n in range(1, 15)]
     folder = make_run(place / "runs" / "third", HEADER, rows)
     (folder / "best.json").write_text('{"updates": 14, "return_mean": 14.0}')
-    lines = output(["runs", "show", "third"], capsys).splitlines()
+    lines = output(["runs", "show", "third"]).splitlines()
     assert "best:       agent_14, return 14" in lines
     start = lines.index("evaluations")
     assert lines[start + 1] == "  4 earlier"
@@ -170,17 +162,17 @@ def test_the_best_agent_and_many_evaluations(place: Path, make_run: MakeRun, cap
     assert lines[start + 11].startswith("  update 14 ")
 
 
-def test_a_damaged_run_is_shown_with_its_problem(place: Path, capsys: Capture) -> None:
+def test_a_damaged_run_is_shown_with_its_problem(place: Path, output: Callable[..., str]) -> None:
     (place / "runs/first/checkpoint.ckpt").write_bytes(b"x")
-    lines = output(["runs", "show", "first"], capsys).splitlines()
+    lines = output(["runs", "show", "first"]).splitlines()
     assert any(line.startswith("problem:") and "checkpoint.ckpt" in line for line in lines)
 
 
 @pytest.mark.parametrize("command", ["show", "plot"])
 def test_a_run_that_is_not_there_ends_with_3_and_the_nearest(
-    place: Path, command: str, capsys: Capture
+    place: Path, command: str, refusal: Callable[..., list[str]]
 ) -> None:
-    (line,) = refusal(["runs", command, "runs/frist"], 3, capsys)
+    (line,) = refusal(["runs", command, "runs/frist"], 3)
     assert line == "runs/frist: no such run (did you mean 'runs/first'?)"
 
 
@@ -188,21 +180,19 @@ def test_a_run_that_is_not_there_ends_with_3_and_the_nearest(
 
 
 @pytest.mark.skipif(not INSTALLED, reason="matplotlib is an extra")
-def test_one_runs_picture_goes_into_its_folder(place: Path, capsys: Capture) -> None:
-    assert output(["runs", "plot", "first"], capsys) == "runs/first/plot.png\n"
+def test_one_runs_picture_goes_into_its_folder(place: Path, output: Callable[..., str]) -> None:
+    assert output(["runs", "plot", "first"]) == "runs/first/plot.png\n"
     assert (place / "runs/first/plot.png").read_bytes().startswith(b"\x89PNG")
-    assert output(["runs", "plot", "first", "-o", "a.svg", "--x", "time", "--metric", "loss"], capsys) == (
-        "a.svg\n"
-    )
+    assert output(["runs", "plot", "first", "-o", "a.svg", "--x", "time", "--metric", "loss"]) == ("a.svg\n")
     assert (place / "a.svg").read_bytes().startswith(b"<?xml")
 
 
 @pytest.mark.skipif(not INSTALLED, reason="matplotlib is an extra")
-def test_several_runs_as_json(place: Path, make_run: MakeRun, capsys: Capture) -> None:
+def test_several_runs_as_json(place: Path, make_run: MakeRun, output: Callable[..., str]) -> None:
     other = [row.replace("3.0", "5.0") for row in ROWS]
     make_run(place / "runs" / "third", HEADER, other, seed=6, lr=0.1, clip=None)
     arguments = ["runs", "plot", "first", "runs/third", "runs/first", "--json", "--x", "updates"]
-    data = json.loads(output(arguments, capsys))
+    data = json.loads(output(arguments))
     assert (data["file"], data["x"]) == ("plot.png", "updates")
     (curve,) = data["curves"]
     assert curve["runs"] == ["runs/first", "runs/third"]  # one named twice is drawn once
@@ -248,16 +238,16 @@ def test_runs_that_cannot_be_drawn_are_told_beside_the_picture(place: Path, caps
     ],
 )
 def test_a_mistake_is_one_line(
-    place: Path, arguments: list[str], code: int, line: str, capsys: Capture
+    place: Path, arguments: list[str], code: int, line: str, refusal: Callable[..., list[str]]
 ) -> None:
-    assert refusal(["runs", "plot", *arguments], code, capsys) == [line]
+    assert refusal(["runs", "plot", *arguments], code) == [line]
 
 
 def test_without_matplotlib_one_line_says_how_to_get_it(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    place: Path, monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., list[str]]
 ) -> None:
     monkeypatch.setattr(picture, "is_available", lambda: False)
-    (line,) = refusal(["runs", "plot", "first"], 4, capsys)
+    (line,) = refusal(["runs", "plot", "first"], 4)
     assert 'pip install "omnirl-core[plot]"' in line
 
 
@@ -316,7 +306,7 @@ def test_sizes(number: int, text: str) -> None:
 
 
 def test_the_commands_that_are_shown_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, output: Callable[..., str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "count.yaml").write_text(
@@ -326,7 +316,7 @@ def test_the_commands_that_are_shown_work(
     )
     assert run(["train", "count.yaml", "--local", "--quiet"]) == 0
     (folder,) = (path for path in (tmp_path / "runs").iterdir())
-    data = json.loads(output(["runs", "show", folder.name, "--json"], capsys))
+    data = json.loads(output(["runs", "show", folder.name, "--json"]))
     assert (data["status"], data["updates"], data["last_return"]) == ("finished", 4, 10.0)
     for name in ("resume", "test", *(["plot"] if INSTALLED else [])):
         program, *arguments = shlex.split(data["commands"][name])
@@ -334,7 +324,7 @@ def test_the_commands_that_are_shown_work(
         local = [] if name == "plot" else ["--local"]
         assert run([*arguments, *local]) == 0
     capsys.readouterr()
-    assert json.loads(output(["runs", "list", "--json"], capsys))[0]["updates"] == 8
+    assert json.loads(output(["runs", "list", "--json"]))[0]["updates"] == 8
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["show", "first"]])

@@ -22,10 +22,8 @@ agent: {module: omnirl.testing.algorithm}
 
 
 @pytest.fixture
-def file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "count.yaml").write_text(FILE)
-    return "count.yaml"
+def file(written):
+    return written(FILE)
 
 
 def test_train_test_and_resume(file, tmp_path, capsys):

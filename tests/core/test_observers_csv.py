@@ -10,45 +10,33 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from omnirl.api.observer import RunInfo
 from omnirl.observers.csv_log import CsvLog, read_rows
 
 COLUMNS = ("wall_time", "updates", "env_steps", "train_return", "note")
-
-
-def run_info(folder: Path, resumed_from: int | None = None, columns=COLUMNS, log_name="log") -> RunInfo:
-    return RunInfo(
-        run_dir=str(folder),
-        title="PPO CartPole-v1 seed 0",
-        algorithm="ppo",
-        env_id="CartPole-v1",
-        seed=0,
-        columns=columns,
-        total_updates=100,
-        total_steps=0,
-        num_samplers=1,
-        num_evaluators=1,
-        transport="local",
-        resumed_from=resumed_from,
-        config={"runner": {"log_name": log_name}},
-    )
 
 
 def row(updates: int, **values):
     return {"wall_time": 1.5, "updates": updates, "env_steps": 10 * updates, **values}
 
 
-def started(folder: Path, **options) -> CsvLog:
-    log = CsvLog()
-    log.run_started(run_info(folder, **options))
-    return log
+@pytest.fixture
+def started(run_info):
+    """A log that has been told of a run: ``started(folder, log_name="log", **changes)``."""
+
+    def start(folder: Path, log_name="log", **changes) -> CsvLog:
+        log = CsvLog()
+        config = {"runner": {"log_name": log_name}}
+        log.run_started(run_info(folder, config=config, **{"columns": COLUMNS, **changes}))
+        return log
+
+    return start
 
 
 def updates_of(path: Path) -> list[int]:
     return [int(line["updates"]) for line in read_rows(path)]
 
 
-def test_a_row_is_on_file_as_soon_as_it_is_written(tmp_path):
+def test_a_row_is_on_file_as_soon_as_it_is_written(tmp_path, started):
     log = started(tmp_path)
     log.metrics(row(1, train_return=20.5))
     log.metrics(row(2))
@@ -57,7 +45,7 @@ def test_a_row_is_on_file_as_soon_as_it_is_written(tmp_path):
     )
 
 
-def test_the_file_is_named_by_the_configuration(tmp_path):
+def test_the_file_is_named_by_the_configuration(tmp_path, started):
     started(tmp_path, log_name="progress")
     assert [path.name for path in tmp_path.iterdir()] == ["progress.csv"]
 
@@ -78,13 +66,13 @@ def test_the_file_is_named_by_the_configuration(tmp_path):
         ("two\nlines", "two lines"),
     ],
 )
-def test_figures_read_back_equal(tmp_path, value, text):
+def test_figures_read_back_equal(tmp_path, value, text, started):
     log = started(tmp_path)
     log.metrics(row(1, note=value))
     assert (tmp_path / "log.csv").read_text().splitlines()[1] == f"1.5,1,10,,{text}"
 
 
-def test_equal_rows_give_equal_text(tmp_path):
+def test_equal_rows_give_equal_text(tmp_path, started):
     texts = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -96,7 +84,7 @@ def test_equal_rows_give_equal_text(tmp_path):
 
 
 @pytest.mark.parametrize("updates", [3, 2])
-def test_updates_must_rise(tmp_path, updates):
+def test_updates_must_rise(tmp_path, updates, started):
     log = started(tmp_path)
     log.metrics(row(3))
     with pytest.raises(ValueError, match=f"row of update {updates} after that of update 3"):
@@ -104,20 +92,20 @@ def test_updates_must_rise(tmp_path, updates):
     assert updates_of(tmp_path / "log.csv") == [3]
 
 
-def test_a_figure_without_a_column_is_refused(tmp_path):
+def test_a_figure_without_a_column_is_refused(tmp_path, started):
     log = started(tmp_path)
     with pytest.raises(ValueError, match="no column loss"):
         log.metrics(row(1, loss=0.5))
     assert updates_of(tmp_path / "log.csv") == []
 
 
-def test_a_fresh_start_empties_the_file(tmp_path):
+def test_a_fresh_start_empties_the_file(tmp_path, started):
     (tmp_path / "log.csv").write_text("anything\n1\n")
     started(tmp_path)
     assert (tmp_path / "log.csv").read_text() == ",".join(COLUMNS) + "\n"
 
 
-def test_a_resume_cuts_the_file_back_and_keeps_one_header(tmp_path):
+def test_a_resume_cuts_the_file_back_and_keeps_one_header(tmp_path, started):
     first = started(tmp_path)
     for updates in (10, 20, 30, 40):
         first.metrics(row(updates, train_return=updates / 3))
@@ -129,7 +117,7 @@ def test_a_resume_cuts_the_file_back_and_keeps_one_header(tmp_path):
     assert (tmp_path / "log.csv").read_text().count("updates") == 1
 
 
-def test_a_resume_keeps_the_row_of_the_checkpoint_itself(tmp_path):
+def test_a_resume_keeps_the_row_of_the_checkpoint_itself(tmp_path, started):
     first = started(tmp_path)
     first.metrics(row(10))
     first.metrics(row(20))
@@ -150,7 +138,7 @@ def test_a_resume_keeps_the_row_of_the_checkpoint_itself(tmp_path):
         "\0\0\0\0\n",  # what a crash of the machine leaves
     ],
 )
-def test_a_torn_last_line_is_dropped(tmp_path, tail):
+def test_a_torn_last_line_is_dropped(tmp_path, tail, started):
     first = started(tmp_path)
     first.metrics(row(1))
     first.metrics(row(2))
@@ -162,20 +150,20 @@ def test_a_torn_last_line_is_dropped(tmp_path, tail):
     assert updates_of(tmp_path / "log.csv") == [1, 2, 51]
 
 
-def test_a_resume_without_a_log_begins_one(tmp_path):
+def test_a_resume_without_a_log_begins_one(tmp_path, started):
     log = started(tmp_path, resumed_from=50)
     log.metrics(row(51))
     assert updates_of(tmp_path / "log.csv") == [51]
 
 
-def test_a_log_without_a_header_is_replaced(tmp_path):
+def test_a_log_without_a_header_is_replaced(tmp_path, started):
     (tmp_path / "log.csv").write_text("")
     log = started(tmp_path, resumed_from=5)
     log.metrics(row(6))
     assert (tmp_path / "log.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
 
 
-def test_rewinding_drops_rows_and_goes_on(tmp_path):
+def test_rewinding_drops_rows_and_goes_on(tmp_path, started):
     log = started(tmp_path)
     for updates in (10, 20, 30):
         log.metrics(row(updates))
@@ -185,7 +173,7 @@ def test_rewinding_drops_rows_and_goes_on(tmp_path):
     assert updates_of(tmp_path / "log.csv") == [10, 20, 21]
 
 
-def test_rewinding_to_the_beginning_leaves_the_header(tmp_path):
+def test_rewinding_to_the_beginning_leaves_the_header(tmp_path, started):
     log = started(tmp_path)
     log.metrics(row(10))
     log.rewound(0)
@@ -194,7 +182,7 @@ def test_rewinding_to_the_beginning_leaves_the_header(tmp_path):
     assert updates_of(tmp_path / "log.csv") == [1]
 
 
-def test_new_columns_are_added_to_old_rows_by_name(tmp_path):
+def test_new_columns_are_added_to_old_rows_by_name(tmp_path, started):
     old = started(tmp_path, columns=("updates", "env_steps"))
     old.metrics({"updates": 1, "env_steps": 10})
     started(tmp_path, resumed_from=1, columns=("updates", "loss", "env_steps"))
@@ -202,7 +190,7 @@ def test_new_columns_are_added_to_old_rows_by_name(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
-def test_a_log_with_columns_that_are_gone_is_kept_beside(tmp_path):
+def test_a_log_with_columns_that_are_gone_is_kept_beside(tmp_path, started):
     old = started(tmp_path, columns=("updates", "loss"))
     old.metrics({"updates": 1, "loss": 0.5})
     before = (tmp_path / "log.csv").read_bytes()
@@ -211,20 +199,20 @@ def test_a_log_with_columns_that_are_gone_is_kept_beside(tmp_path):
     assert (tmp_path / "log.csv").read_text() == "updates,env_steps\n1,\n"
 
 
-def test_a_damaged_log_is_kept_beside(tmp_path):
+def test_a_damaged_log_is_kept_beside(tmp_path, started):
     (tmp_path / "log.csv").write_bytes(b"\0\xff\x00 no log at all\n")
     started(tmp_path, resumed_from=3)
     assert (tmp_path / "log-until-3.csv").read_bytes() == b"\0\xff\x00 no log at all\n"
     assert (tmp_path / "log.csv").read_text() == ",".join(COLUMNS) + "\n"
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path):
+def test_what_a_killed_process_left_is_removed(tmp_path, started):
     (tmp_path / ".log.csv.4711.partial").write_text("half a")
     started(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
-def test_flush_waits_for_the_disk(tmp_path, monkeypatch):
+def test_flush_waits_for_the_disk(tmp_path, monkeypatch, started):
     log = started(tmp_path)
     log.metrics(row(1))
     synced = []
@@ -233,7 +221,7 @@ def test_flush_waits_for_the_disk(tmp_path, monkeypatch):
     assert len(synced) == 1
 
 
-def test_a_failed_rewrite_leaves_the_log_as_it_was(tmp_path, monkeypatch):
+def test_a_failed_rewrite_leaves_the_log_as_it_was(tmp_path, monkeypatch, started):
     first = started(tmp_path)
     first.metrics(row(1))
     first.metrics(row(2))
@@ -249,7 +237,7 @@ def test_a_failed_rewrite_leaves_the_log_as_it_was(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
-def test_the_end_closes_the_file(tmp_path):
+def test_the_end_closes_the_file(tmp_path, started):
     log = started(tmp_path)
     log.metrics(row(1))
     log.run_finished(SimpleNamespace())

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from omnirl.api.observer import RunInfo
 from omnirl.observers.curve import Curve
 from omnirl.runs import picture
 from omnirl.runs.curves import lines_of_run, title
@@ -20,27 +19,16 @@ HEADER = "updates,env_steps,train_return,eval_return_mean,eval_return_std\n"
 INSTALLED = importlib.util.find_spec("matplotlib") is not None
 
 
-def run_info(folder) -> RunInfo:
-    return RunInfo(
-        run_dir=str(folder),
-        title="PPO CartPole-v1 seed 3",
-        algorithm="ppo",
-        env_id="CartPole-v1",
-        seed=3,
-        columns=tuple(HEADER.strip().split(",")),
-        total_updates=100,
-        total_steps=0,
-        num_samplers=1,
-        num_evaluators=1,
-        transport="local",
-        resumed_from=None,
-    )
+@pytest.fixture
+def finished(run_info):
+    """The curve of a run in a folder has been drawn: ``finished(folder)``."""
 
+    def finish(folder) -> None:
+        observer = Curve()
+        observer.run_started(run_info(folder, seed=3))
+        observer.run_finished(SimpleNamespace(run_dir=str(folder)))
 
-def finished(folder) -> None:
-    observer = Curve()
-    observer.run_started(run_info(folder))
-    observer.run_finished(SimpleNamespace(run_dir=str(folder)))
+    return finish
 
 
 def test_both_curves_are_read_from_the_log(tmp_path):
@@ -66,7 +54,7 @@ def test_the_title_names_algorithm_environment_and_seed():
         "1,100,20.5,31.5,2.5\n",
     ],
 )
-def test_the_picture_is_written_or_is_not_needed(tmp_path, rows):
+def test_the_picture_is_written_or_is_not_needed(tmp_path, rows, finished):
     (tmp_path / "log.csv").write_text(HEADER + rows)
     finished(tmp_path)
     picture = tmp_path / "curve.png"
@@ -78,20 +66,20 @@ def test_the_picture_is_written_or_is_not_needed(tmp_path, rows):
         assert struct.unpack(">II", content[16:24]) == (1200, 675)
 
 
-def test_nothing_to_draw_gives_no_picture(tmp_path):
+def test_nothing_to_draw_gives_no_picture(tmp_path, finished):
     (tmp_path / "log.csv").write_text(HEADER + "1,100,,,\n")
     finished(tmp_path)
     assert not (tmp_path / "curve.png").exists()
 
 
-def test_without_matplotlib_nothing_fails_and_nothing_is_written(tmp_path, monkeypatch):
+def test_without_matplotlib_nothing_fails_and_nothing_is_written(tmp_path, monkeypatch, finished):
     (tmp_path / "log.csv").write_text(HEADER + "1,100,20.5,,\n")
     monkeypatch.setattr(picture.importlib.util, "find_spec", lambda name: None)
     finished(tmp_path)
     assert not (tmp_path / "curve.png").exists()
 
 
-def test_the_axes_are_labelled_and_the_curves_named(tmp_path, monkeypatch):
+def test_the_axes_are_labelled_and_the_curves_named(tmp_path, monkeypatch, finished):
     if not INSTALLED:
         assert picture.HINT.endswith('(pip install "omnirl-core[plot]")')
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import signal
@@ -75,11 +74,6 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def weights(folder: Path, version: int) -> dict[str, list[Any]]:
     arrays, _ = NpzAgentFile.load(str(folder / f"agent_{version}.pth"))
     return {name: array.tolist() for name, array in arrays.items()}
-
-
-def rows(folder: Path) -> list[dict[str, str]]:
-    with open(folder / "log.csv", encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 # ------------------------------------------------------------------ which are the best
@@ -256,7 +250,7 @@ def test_an_agent_that_cannot_be_written_is_told_and_not_called_the_best(
 
 @pytest.mark.parametrize("lead", [0, 2])
 def test_a_run_ends_at_the_evaluation_that_reaches_the_return(
-    tmp_path: Path, scripted: Callable[..., None], lead: int
+    tmp_path: Path, scripted: Callable[..., None], lead: int, read: Any
 ) -> None:
     scripted(RETURNS)
     config = settings(tmp_path / "a", stop_return=7, keep_last=0)
@@ -265,7 +259,7 @@ def test_a_run_ends_at_the_evaluation_that_reaches_the_return(
     assert (summary.status, summary.updates) == ("finished", 8)
     assert summary.message == "the evaluation of update 8 reached runner.stop_return: 7 >= 7"
     assert summary.evaluation["return_mean"] == 7.0
-    assert [int(row["updates"]) for row in rows(tmp_path / "a")] == list(range(1, 9))
+    assert [int(row["updates"]) for row in read.rows(tmp_path / "a")] == list(range(1, 9))
     assert checkpoint.read_manifest(tmp_path / "a" / checkpoint.CURRENT)["finished"] is True
     assert agent_versions(tmp_path / "a") == [4, 8]
 

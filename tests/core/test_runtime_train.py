@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +15,6 @@ from omnirl.api import RunSummary
 from omnirl.api.errors import ConfigError, NotFoundError, WorkersFailedError
 from omnirl.runtime import checkpoint
 from omnirl.runtime.transport import LocalRef, LocalTransport, Ref, Worker, WorkerDiedError
-
-WALL_CLOCK = {"wall_time", "steps_per_s", "updates_per_s"}
 
 
 def settings(folder: Path, **changes: Any) -> dict[str, Any]:
@@ -50,32 +47,6 @@ REPLAY = {"modules__memory": {"kind": "replay", "warmup_steps": 50, "steps_per_u
 
 def train(config: dict[str, Any], **options: Any) -> RunSummary:
     return omnirl.run.train(config, local=True, **options)
-
-
-def rows(folder: Path) -> list[dict[str, str]]:
-    with open(folder / "log.csv", encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def comparable(folder: Path) -> list[dict[str, str]]:
-    return [{k: v for k, v in row.items() if k not in WALL_CLOCK} for row in rows(folder)]
-
-
-def content(folder: Path) -> dict[str, Any]:
-    """A checkpoint's tree, flattened, wall time left out."""
-    _, tree = checkpoint.read(folder / checkpoint.CURRENT)
-    flat: dict[str, Any] = {}
-
-    def walk(prefix: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for key, item in value.items():
-                walk(f"{prefix}/{key}", item)
-        else:
-            flat[prefix] = value.tolist() if isinstance(value, np.ndarray) else value
-
-    walk("", tree)
-    flat.pop("/driver/wall")
-    return flat
 
 
 class JitteryTransport(LocalTransport):
@@ -115,7 +86,7 @@ def use_transport(monkeypatch: pytest.MonkeyPatch, make: Any) -> None:
 @pytest.mark.parametrize("changes", [{}, REPLAY], ids=["queue", "replay"])
 @pytest.mark.parametrize("samplers", [1, 3])
 def test_lock_step_runs_agree_in_every_bit_whatever_the_order_of_events(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], samplers: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], samplers: int, read: Any
 ) -> None:
     options = {"runner__num_samplers": samplers, "runner__eval_interval": 4, **changes}
     train(settings(tmp_path / "a", **options))
@@ -123,15 +94,15 @@ def test_lock_step_runs_agree_in_every_bit_whatever_the_order_of_events(
         use_transport(monkeypatch, lambda seed=seed: JitteryTransport(seed))
         folder = tmp_path / f"b{seed}"
         train(settings(folder, **options))
-        assert comparable(folder) == comparable(tmp_path / "a")
-        assert content(folder) == content(tmp_path / "a")
+        assert read.comparable(folder) == read.comparable(tmp_path / "a")
+        assert read.content(folder) == read.content(tmp_path / "a")
 
 
-def test_k34_on_policy_learns_from_the_newest_version_only(tmp_path: Path) -> None:
+def test_k34_on_policy_learns_from_the_newest_version_only(tmp_path: Path, read: Any) -> None:
     """Updates consume versions 0, 1, 2, ...: the sampler stamps every row, the learner checks the stamps."""
     summary = train(settings(tmp_path / "a", runner__num_samplers=2, runner__max_updates=5))
     assert summary.updates == 5
-    log = rows(tmp_path / "a")
+    log = read.rows(tmp_path / "a")
     assert [row["oldest_version"] for row in log] == ["0.0", "1.0", "2.0", "3.0", "4.0"]
     assert {row["lag_max"] for row in log} == {"0"}
     assert {row["dropped"] for row in log} == {"0"}
@@ -141,7 +112,7 @@ def test_k34_on_policy_learns_from_the_newest_version_only(tmp_path: Path) -> No
 @pytest.mark.parametrize("samplers", [1, 3])
 @pytest.mark.parametrize("lead", [1, 2, 4])
 def test_k34_a_lead_bounds_the_lag(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lead: int, samplers: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lead: int, samplers: int, read: Any
 ) -> None:
     """What overtaken rollouts are too old for is dropped and counted; one sampler is never overtaken."""
     use_transport(monkeypatch, lambda: JitteryTransport(lead))
@@ -151,7 +122,7 @@ def test_k34_a_lead_bounds_the_lag(
             tmp_path / "a", runner__num_samplers=samplers, runner__max_updates=40, modules__memory=memory
         )
     )
-    log = rows(tmp_path / "a")
+    log = read.rows(tmp_path / "a")
     lags = [
         int(row["updates"]) - 1 - int(float(row["oldest_version"])) for row in log if row["oldest_version"]
     ]
@@ -165,13 +136,13 @@ def test_k34_a_lead_bounds_the_lag(
 
 @pytest.mark.parametrize("lead", [0, 3])
 def test_replay_keeps_its_ratio_of_updates_to_steps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lead: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lead: int, read: Any
 ) -> None:
     use_transport(monkeypatch, lambda: JitteryTransport(5))
     options = {**REPLAY, "runner__max_lead": lead, "runner__max_updates": 60, "runner__num_samplers": 2}
     train(settings(tmp_path / "a", **options))
     spu, rollout, base = 5, 24, 50
-    log = rows(tmp_path / "a")
+    log = read.rows(tmp_path / "a")
     for row in log:
         difference = int(row["stored_steps"]) - base - int(row["updates"]) * spu
         assert abs(difference) <= (1 + lead) * spu + rollout
@@ -179,12 +150,12 @@ def test_replay_keeps_its_ratio_of_updates_to_steps(
 
 
 def test_evaluations_stand_in_their_versions_row_and_repeat(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
 ) -> None:
     use_transport(monkeypatch, lambda: JitteryTransport(3))
     options = {"runner__eval_interval": 5, "runner__num_evaluators": 2, "runner__max_updates": 12}
     summary = train(settings(tmp_path / "a", **options))
-    log = rows(tmp_path / "a")
+    log = read.rows(tmp_path / "a")
     assert [row["updates"] for row in log if row["eval_return_mean"]] == ["5", "10", "12"]
     assert [int(row["updates"]) for row in log] == list(range(1, 13))
     assert log[4]["eval_episodes"] == "4.0"
@@ -195,13 +166,17 @@ def test_evaluations_stand_in_their_versions_row_and_repeat(
     assert summary.evaluation["length_mean"] == 5.0
 
 
-def test_a_log_by_seconds_still_has_a_row_for_each_evaluation_and_the_last_update(tmp_path: Path) -> None:
+def test_a_log_by_seconds_still_has_a_row_for_each_evaluation_and_the_last_update(
+    tmp_path: Path, read: Any
+) -> None:
     train(settings(tmp_path / "a", runner__log_interval=1000, runner__eval_interval=5))
-    assert [row["updates"] for row in rows(tmp_path / "a")] == ["5", "10", "12"]
+    assert [row["updates"] for row in read.rows(tmp_path / "a")] == ["5", "10", "12"]
 
 
 @pytest.mark.parametrize("changes", [{}, REPLAY], ids=["queue", "replay"])
-def test_a_resumed_run_equals_one_never_interrupted(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_a_resumed_run_equals_one_never_interrupted(
+    tmp_path: Path, changes: dict[str, Any], read: Any
+) -> None:
     # Observers see a row a moment after it was written: updates are slow enough for them to be in time.
     slow = {"modules__learner": {"sleep": 0.03}}
     options = {"runner__num_samplers": 2, "runner__eval_interval": 4, "env__length": 11, **slow, **changes}
@@ -231,25 +206,25 @@ def test_a_resumed_run_equals_one_never_interrupted(tmp_path: Path, changes: dic
     assert statuses[0] == "interrupted"
     assert statuses[-1] == "finished"
     assert summary.exact
-    assert comparable(folder) == comparable(tmp_path / "whole")
-    assert content(folder) == content(tmp_path / "whole")
+    assert read.comparable(folder) == read.comparable(tmp_path / "whole")
+    assert read.content(folder) == read.content(tmp_path / "whole")
 
 
-def test_saving_has_no_side_effect(tmp_path: Path) -> None:
+def test_saving_has_no_side_effect(tmp_path: Path, read: Any) -> None:
     train(settings(tmp_path / "a", **REPLAY))
     train(settings(tmp_path / "b", runner__save_interval=0, **REPLAY))
-    assert comparable(tmp_path / "a") == comparable(tmp_path / "b")
-    assert content(tmp_path / "a") == content(tmp_path / "b")
+    assert read.comparable(tmp_path / "a") == read.comparable(tmp_path / "b")
+    assert read.content(tmp_path / "a") == read.content(tmp_path / "b")
 
 
 def test_a_dead_sampler_is_replaced_and_the_run_has_all_its_updates(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
 ) -> None:
     use_transport(monkeypatch, lambda: JitteryTransport(1, {"sampler 1": 3, "evaluator 0": 2}))
     options = {"runner__num_samplers": 2, "runner__eval_interval": 4}
     summary = train(settings(tmp_path / "a", **options))
     assert (summary.updates, summary.restarts, summary.exact) == (12, 2, False)
-    log = rows(tmp_path / "a")
+    log = read.rows(tmp_path / "a")
     assert [int(row["updates"]) for row in log] == list(range(1, 13))
     assert [row["updates"] for row in log if row["eval_return_mean"]] == ["4", "8", "12"]
     _, tree = checkpoint.read(tmp_path / "a" / checkpoint.CURRENT)
@@ -258,16 +233,16 @@ def test_a_dead_sampler_is_replaced_and_the_run_has_all_its_updates(
 
 @pytest.mark.parametrize("save_interval", [0, 1000], ids=["from a checkpoint", "from the start"])
 def test_after_the_learner_died_the_run_goes_on_from_the_last_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_interval: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_interval: float, read: Any
 ) -> None:
     use_transport(monkeypatch, lambda: JitteryTransport(4, {"learner": 8}))
     folder = tmp_path / "a"
     summary = train(settings(folder, runner__eval_interval=2, runner__save_interval=save_interval))
     assert (summary.updates, summary.restarts, summary.exact) == (12, 1, False)
-    log = rows(folder)
+    log = read.rows(folder)
     assert [int(row["updates"]) for row in log] == list(range(1, 13))
     assert [row["updates"] for row in log if row["eval_return_mean"]] == ["2", "4", "6", "8", "10", "12"]
-    assert content(folder)["/learner/version"] == 12
+    assert read.content(folder)["/learner/version"] == 12
 
 
 def test_a_learner_that_keeps_dying_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,16 +303,16 @@ def test_a_named_folder_that_holds_another_run_is_refused(tmp_path: Path) -> Non
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == before
 
 
-def test_run_config_repeats_the_run(tmp_path: Path) -> None:
+def test_run_config_repeats_the_run(tmp_path: Path, read: Any) -> None:
     train(settings(tmp_path / "a", **REPLAY))
     summary = omnirl.run.train(
         str(tmp_path / "a" / "run_config.yaml"), overrides=[f"runner.ckpt_dir={tmp_path / 'b'}"], local=True
     )
     assert summary.updates == 12
-    assert comparable(tmp_path / "a") == comparable(tmp_path / "b")
+    assert read.comparable(tmp_path / "a") == read.comparable(tmp_path / "b")
 
 
-def test_resume_must_goes_on_beyond_the_first_target(tmp_path: Path) -> None:
+def test_resume_must_goes_on_beyond_the_first_target(tmp_path: Path, read: Any) -> None:
     train(settings(tmp_path / "a", modules__learner={"lr": 0.5}))
     summary = omnirl.run.train(
         str(tmp_path / "a" / "run_config.yaml"),
@@ -346,7 +321,7 @@ def test_resume_must_goes_on_beyond_the_first_target(tmp_path: Path) -> None:
         resume="must",
     )
     assert (summary.updates, summary.run_dir) == (15, str(tmp_path / "a"))
-    assert [int(row["updates"]) for row in rows(tmp_path / "a")] == list(range(1, 16))
+    assert [int(row["updates"]) for row in read.rows(tmp_path / "a")] == list(range(1, 16))
 
 
 def test_an_agent_is_evaluated_by_several_evaluators(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import signal
 from pathlib import Path
@@ -19,11 +18,6 @@ from omnirl.cli.app import run
 SMALL = {"num_samplers": 1, "num_envs_per_sampler": 4, "num_evaluators": 0, "log_interval": 0, "max_lead": 0}
 ENV = {"module": "gymnasium", "id": "CartPole-v1"}
 NETWORK = {"hidden_sizes": [8]}
-
-
-def rows(folder: Path) -> list[dict[str, str]]:
-    with open(folder / "log.csv", encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def headers(folder: Path) -> int:
@@ -74,15 +68,17 @@ def ppo(folder: Path, updates: int, **learner: Any) -> dict[str, Any]:
     }
 
 
-def test_k28_epsilon_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_k28_epsilon_goes_on_where_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], read: Any
+) -> None:
     """Stopped just short of 4,000 steps: the first row after the resume is that of step 4,000, epsilon 0.62."""
     folder = tmp_path / "run"
     summary = omnirl.run.train(dqn(folder, 3992), local=True)
     assert (summary.status, summary.env_steps) == ("finished", 3992)
-    before = rows(folder)
+    before = read.rows(folder)
 
     assert run(["resume", str(folder), "runner.max_steps=4800", "--local", "--no-progress"]) == 0
-    log = rows(folder)
+    log = read.rows(folder)
     assert log[: len(before)] == before
     first, last_before = log[len(before)], before[-1]
     assert first["env_steps"] == "4000"
@@ -101,7 +97,9 @@ def test_k28_epsilon_goes_on_where_it_was(tmp_path: Path, capsys: pytest.Capture
     assert headers(folder) == 1
 
 
-def test_k28_the_target_is_reached_once_in_total_and_the_learning_rate_goes_on(tmp_path: Path) -> None:
+def test_k28_the_target_is_reached_once_in_total_and_the_learning_rate_goes_on(
+    tmp_path: Path, read: Any
+) -> None:
     """100 updates, stopped after 40: the same command makes the other 60, with the rates of one whole run."""
     folder = tmp_path / "run"
     config = ppo(folder, 100, lr={"kind": "linear", "start": 1e-3, "end": 0.0})
@@ -112,7 +110,7 @@ def test_k28_the_target_is_reached_once_in_total_and_the_learning_rate_goes_on(t
 
     summary = omnirl.run.train(config, local=True)
     assert (summary.status, summary.updates, summary.env_steps) == ("finished", 100, 1600)
-    log = rows(folder)
+    log = read.rows(folder)
     assert [int(row["updates"]) for row in log] == list(range(1, 101))
     # Update n begins with n - 1 of the 100 behind it, or with its own rollout already counted as progress.
     rates = [float(row["lr"]) for row in log]
@@ -122,7 +120,9 @@ def test_k28_the_target_is_reached_once_in_total_and_the_learning_rate_goes_on(t
     assert headers(folder) == 1
 
 
-def test_k34_ppo_learns_from_versions_0_to_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_k34_ppo_learns_from_versions_0_to_4(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
+) -> None:
     consumed: list[list[int]] = []
     take = Memory.next_batch
 
@@ -134,11 +134,13 @@ def test_k34_ppo_learns_from_versions_0_to_4(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(Memory, "next_batch", watched)
     omnirl.run.train(ppo(tmp_path / "run", 5), local=True)
     assert consumed == [[0], [1], [2], [3], [4]]
-    log = rows(tmp_path / "run")
+    log = read.rows(tmp_path / "run")
     assert [(row["lag_p50"], row["lag_max"], row["dropped"]) for row in log] == [("0.0", "0", "0")] * 5
 
 
-def test_k34_a_renamed_parameter_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_k34_a_renamed_parameter_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
+) -> None:
     honest = Learner.get_weights
     renamed: list[str] = []
 
@@ -157,4 +159,4 @@ def test_k34_a_renamed_parameter_is_an_error(tmp_path: Path, monkeypatch: pytest
     assert renamed[0] in text
     assert failed.value.exit_code == 4
     assert len(renamed) == 1  # said at the first rollout, since no restart could mend it
-    assert rows(tmp_path / "run") == []
+    assert read.rows(tmp_path / "run") == []

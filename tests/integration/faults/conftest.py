@@ -55,7 +55,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         "",
         f"Each fault was done for real {repetitions} times by `python -m nox -s faults`, which runs `pytest "
         f"tests/integration/faults --repetitions {repetitions} --table {target}`. [What must happen](faults.md) has a "
-        "bound; the seconds are those from the fault to the consequence, the starts of the commands that are part of it "
+        "bound; the seconds are those from the fault to the consequence, the starts of commands that are part of it "
         "included.",
         "",
         f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}; Python "
