@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared import torch_distributions
+from omnirl.algorithms.shared import likelihoods
 from omnirl.algorithms.shared.action_masks import ILLEGAL, LegalActions
 from omnirl.algorithms.shared.exploration import nth_legal
 from omnirl.algorithms.shared.targets import greatest_target_value
@@ -76,7 +76,7 @@ def acting(rng=None, num_envs=2):
 
 def test_the_numbers_of_a_masked_distribution():
     logits, mask = torch.tensor([LOGITS, LOGITS]), torch.tensor([MASK, MASK])
-    found = torch_distributions.categorical(legal_logits(logits, mask), torch.tensor([[0], [2]]))
+    found = likelihoods.categorical(legal_logits(logits, mask), torch.tensor([[0], [2]]))
     assert found.log_prob.tolist() == pytest.approx([math.log(P_FIRST), math.log(1 - P_FIRST)], abs=1e-6)
     assert found.entropy.tolist() == pytest.approx([ENTROPY, ENTROPY], abs=1e-6)
     assert pytest.approx(0.365334, abs=1e-6) == ENTROPY
@@ -87,7 +87,7 @@ def test_the_numbers_of_a_masked_distribution():
 def test_the_gradient_is_that_of_the_legal_actions_alone():
     """By hand from the logits [1, 3] alone: d log p(0) = [1 - p, -(1 - p)]; nothing at the illegal ones."""
     logits, mask = torch.tensor([LOGITS]), torch.tensor([MASK])
-    likelihood = torch_distributions.categorical(legal_logits(logits, mask), torch.tensor([[0]]))
+    likelihood = likelihoods.categorical(legal_logits(logits, mask), torch.tensor([[0]]))
     gradient, _ = likelihood.gradient(torch.ones(1), 0.0)
     assert gradient.tolist()[0] == pytest.approx([1 - P_FIRST, 0.0, P_FIRST - 1, 0.0], abs=1e-6)
     entropic, _ = likelihood.gradient(torch.zeros(1), 1.0)
@@ -99,14 +99,14 @@ def test_the_gradient_is_that_of_the_legal_actions_alone():
 def test_masks_of_several_choices_stand_one_after_the_other():
     logits = torch.tensor([[0.0, 5.0, 0.0, 7.0, 1.0]])
     mask = torch.tensor([[True, False, True, False, True]])
-    found = torch_distributions.multi_categorical(legal_logits(logits, mask), torch.tensor([[2, 1]]), (3, 2))
+    found = likelihoods.multi_categorical(legal_logits(logits, mask), torch.tensor([[2, 1]]), (3, 2))
     assert found.log_prob.item() == pytest.approx(math.log(0.5))  # and log 1 of the only second digit
     assert found.entropy.item() == pytest.approx(math.log(2.0))
 
 
 def test_one_legal_action_is_certain():
     logits, mask = torch.tensor([[-50.0, 80.0]]), torch.tensor([[True, False]])
-    found = torch_distributions.categorical(legal_logits(logits, mask), torch.tensor([[0]]))
+    found = likelihoods.categorical(legal_logits(logits, mask), torch.tensor([[0]]))
     assert (found.log_prob.item(), found.entropy.item()) == (0.0, 0.0)
 
 

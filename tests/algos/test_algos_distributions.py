@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared import torch_distributions
+from omnirl.algorithms.shared import likelihoods
 from omnirl.algorithms.shared.action_head import CategoricalHead, GaussianHead, action_scale, num_outputs
 from omnirl.algorithms.shared.distributions import (
     NoiseBlock,
@@ -26,9 +26,7 @@ def test_categorical_in_numpy_and_torch(golden):
     np.testing.assert_allclose(
         categorical_log_prob(logits, actions), case["expected"]["log_prob"], rtol=1e-5, atol=1e-5
     )
-    log_prob, entropy, _ = torch_distributions.categorical(
-        torch.tensor(logits), torch.tensor(actions).unsqueeze(1)
-    )
+    log_prob, entropy, _ = likelihoods.categorical(torch.tensor(logits), torch.tensor(actions).unsqueeze(1))
     np.testing.assert_allclose(log_prob.numpy(), case["expected"]["log_prob"], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(entropy.numpy(), case["expected"]["entropy"], rtol=1e-5, atol=1e-5)
 
@@ -40,7 +38,7 @@ def test_gaussian_in_numpy_and_torch(golden):
     )
     expected = case["expected"]
     np.testing.assert_allclose(gaussian_log_prob(mean, log_std[0], action), [expected["log_prob"]], rtol=1e-5)
-    log_prob, entropy, _ = torch_distributions.gaussian(
+    log_prob, entropy, _ = likelihoods.gaussian(
         torch.tensor(mean), torch.tensor(log_std[0]), torch.tensor(action)
     )
     np.testing.assert_allclose(log_prob.numpy(), [expected["log_prob"]], rtol=1e-5)
@@ -50,24 +48,24 @@ def test_gaussian_in_numpy_and_torch(golden):
 def test_several_choices_are_independent():
     """log pi and entropy are sums: two positions of 2 and 3 uniform choices."""
     logits = torch.zeros(1, 5)
-    log_prob, entropy, _ = torch_distributions.multi_categorical(logits, torch.tensor([[1, 2]]), (2, 3))
+    log_prob, entropy, _ = likelihoods.multi_categorical(logits, torch.tensor([[1, 2]]), (2, 3))
     assert float(log_prob) == pytest.approx(-np.log(6.0))
     assert float(entropy) == pytest.approx(np.log(6.0))
 
 
 def test_gradients_equal_autograds():
-    """Of a sum of log-probabilities and entropies with weights, for each distribution."""
+    """Of a sum of log-probabilities and entropies with weights, for each distribution; numpy's are the same."""
     rng = torch.Generator().manual_seed(0)
     outputs, log_std = torch.randn(9, 5, generator=rng), torch.randn(5, generator=rng)
     weights, d_entropy = torch.randn(9, generator=rng), 0.3
     cases = {
-        "categorical": (torch.randint(5, (9, 1), generator=rng), torch_distributions.categorical, ()),
+        "categorical": (torch.randint(5, (9, 1), generator=rng), likelihoods.categorical, ()),
         "multi": (
             torch.randint(2, (9, 2), generator=rng),
-            torch_distributions.multi_categorical,
+            likelihoods.multi_categorical,
             ((2, 3),),
         ),
-        "gaussian": (torch.randn(9, 5, generator=rng), torch_distributions.gaussian, ()),
+        "gaussian": (torch.randn(9, 5, generator=rng), likelihoods.gaussian, ()),
     }
     for name, (action, distribution, rest) in cases.items():
         leaves = (outputs.clone().requires_grad_(), log_std.clone().requires_grad_())
@@ -77,6 +75,11 @@ def test_gradients_equal_autograds():
         with torch.no_grad():
             d_outputs, d_log_std = gradient(weights, d_entropy)
         torch.testing.assert_close(d_outputs, leaves[0].grad, rtol=1e-5, atol=1e-5)
+        plain = distribution(*(leaf.detach().numpy() for leaf in arguments), action.numpy(), *rest)
+        in_numpy = (plain.log_prob, plain.entropy, plain.gradient(weights.numpy(), d_entropy)[0])
+        for actual, expected in zip(in_numpy, (log_prob, entropy, d_outputs), strict=True):
+            assert isinstance(actual, np.ndarray)
+            np.testing.assert_allclose(actual, expected.detach().numpy(), rtol=1e-5, atol=1e-5)
         assert (d_log_std is None) == (name != "gaussian")
         if d_log_std is not None:
             torch.testing.assert_close(d_log_std, leaves[1].grad, rtol=1e-5, atol=1e-5)

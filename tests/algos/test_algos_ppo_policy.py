@@ -71,8 +71,8 @@ def test_ratio_is_one_within_1e5_sample_by_sample(vector_spec, make_ppo, acted_r
     policy.set_weights(ppo.get_weights())
     samples = ppo._samples((acted_rollout(policy),))
     outputs, _ = ppo.backpropagation.forward(samples.observations)
-    log_prob = ppo._likelihood(outputs, samples.action).log_prob
-    ratio = (log_prob - samples.log_prob).exp().numpy()
+    log_prob = ppo._likelihood(outputs.numpy(), samples.action.numpy()).log_prob
+    ratio = np.exp(log_prob - samples.log_prob.numpy())
     np.testing.assert_allclose(ratio, 1.0, atol=1e-5)
 
 

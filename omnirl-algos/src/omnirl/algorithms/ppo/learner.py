@@ -18,11 +18,12 @@ import torch
 from torch import Tensor
 
 from omnirl.algorithms.ppo.config import Config
-from omnirl.algorithms.shared import losses, torch_distributions
+from omnirl.algorithms.shared import likelihoods, losses
 from omnirl.algorithms.shared.action_head import make_head, num_outputs
 from omnirl.algorithms.shared.actor_critic import Samples, prepare_samples
 from omnirl.algorithms.shared.flat_optimizers import FlatAdam
 from omnirl.algorithms.shared.flat_parameters import FlatParameters, clip_gradient_
+from omnirl.algorithms.shared.likelihoods import ArrayOrTensor
 from omnirl.algorithms.shared.metric_sums import MetricSums
 from omnirl.algorithms.shared.normalization import ObservationNormalizer, ReturnNormalizer
 from omnirl.algorithms.shared.observations import (
@@ -132,27 +133,33 @@ class Learner:
         # Every gradient is written over, but not the gaps between them, where a NaN would stay for ever.
         self.parameters.gradient.zero_()
 
-        figures: list[Tensor] = []
+        terms: list[tuple[ArrayOrTensor, ...]] = []
         norms: list[Tensor] = []
-        log_ratios: list[Tensor] = []
+        begins = range(0, count, size)
         for _ in range(config.epochs):
             order = torch.from_numpy(rng.permutation(count)).to(self.device)
             shuffled = [tensor.index_select(0, order) for tensor in samples.tensors()]
             if config.normalize_advantages:
                 shuffled[4] = losses.standardize_minibatches(shuffled[4], size)
-            minibatches = zip(*(torch.split(tensor, size) for tensor in shuffled))
-            results = [step(minibatch) for minibatch in minibatches]
-            figures.extend(values for values, _ in results)
-            norms.extend(norm for _, norm in results)
-            log_ratios = [values[3] for values, _ in results]
+            arrays = [shuffled[0], *map(self._plain, shuffled[1:])]
+            # A non-finite number is no surprise here: it is looked for at the end.
+            with np.errstate(all="ignore"):
+                for minibatch in zip(*([array[i : i + size] for i in begins] for array in arrays)):
+                    of_samples, norm = step(minibatch)
+                    terms.append(of_samples)
+                    norms.append(norm)
             # The one wait for the device, once per epoch and only where it was asked for.
-            if config.target_kl is not None and float(_kl(log_ratios)) > config.target_kl:
+            if (
+                config.target_kl is not None
+                and float(_kl(_joined(terms[-len(begins) :])[3])) > config.target_kl
+            ):
                 break
 
-        # Those of the last epoch say how far the update went from the policy that acted.
-        moved = torch.cat(log_ratios)
-        means = torch.stack((*torch.cat(figures, 1)[:3].mean(1).unbind(), torch.stack(norms).mean()))
-        kl = _kl(log_ratios)
+        figures = _joined(terms)
+        means = torch.stack((*figures[:3].mean(1).unbind(), torch.stack(norms).mean()))
+        # The log ratios of the last epoch say how far the update went from the policy that acted.
+        moved = figures[3, -count:]
+        kl = _kl(moved)
         clipped = (moved.expm1().abs() > clip).float().mean()
         finite = torch.isfinite(means.sum()).float()
         # A non-finite minibatch spoils all that follow it, so the update is undone as a whole.
@@ -162,12 +169,12 @@ class Learner:
         self._metrics.add((*means.unbind(), kl, clipped), finite, host)
 
     def _step(
-        self, minibatch: tuple[Tensor, ...], *, lr: float, clip: float, ent_coef: float
-    ) -> tuple[Tensor, Tensor]:
-        """One gradient step on M samples: their policy loss, value loss, entropy and log ratio [4, M], and the
-        norm of the gradient."""
+        self, minibatch: tuple[ArrayOrTensor, ...], *, lr: float, clip: float, ent_coef: float
+    ) -> tuple[tuple[ArrayOrTensor, ...], Tensor]:
+        """One gradient step on M samples: their policy loss, value loss, entropy and log ratio, each [M], and
+        the norm of the gradient. Observations come as a tensor, the rest as ``_plain`` gives it."""
         obs, action, old_log_prob, old_values, advantages, returns, *mask = minibatch
-        outputs, values = self.backpropagation.forward(obs)
+        outputs, values = map(self._plain, self.backpropagation.forward(obs))
         likelihood = self._likelihood(legal_logits(outputs, *mask), action)
         log_ratio = likelihood.log_prob - old_log_prob
         policy_loss, d_log_prob = losses.clipped_surrogate(log_ratio, advantages, clip)
@@ -179,19 +186,24 @@ class Learner:
             )
         # The loss is policy loss + vf_coef * value loss - ent_coef * entropy, each the mean over the samples.
         d_outputs, d_log_std = likelihood.gradient(d_log_prob, -ent_coef / len(obs))
-        self.backpropagation.backward(d_outputs, d_values.mul_(self.config.vf_coef))
+        d_values *= self.config.vf_coef
+        self.backpropagation.backward(torch.as_tensor(d_outputs), torch.as_tensor(d_values))
         if self.network.log_std is not None and d_log_std is not None:
-            gradient_of(self.network.log_std).copy_(d_log_std)
+            gradient_of(self.network.log_std).copy_(torch.as_tensor(d_log_std))
         norm = clip_gradient_(self.parameters.gradient, self.config.max_grad_norm)
         self.optimizer.step(lr, self._finite)
-        return torch.stack((policy_loss, value_loss, likelihood.entropy, log_ratio)), norm
+        return (policy_loss, value_loss, likelihood.entropy, log_ratio), norm
 
-    def _likelihood(self, outputs: Tensor, action: Tensor) -> torch_distributions.Likelihood:
+    def _likelihood(self, outputs: ArrayOrTensor, action: ArrayOrTensor) -> likelihoods.Likelihood:
         if self.network.log_std is not None:
-            return torch_distributions.gaussian(outputs, self.network.log_std.detach(), action)
+            return likelihoods.gaussian(outputs, self._plain(self.network.log_std.detach()), action)
         if isinstance(self._action, MultiDiscreteAction):
-            return torch_distributions.multi_categorical(outputs, action, self._action.nvec)
-        return torch_distributions.categorical(outputs, action)
+            return likelihoods.multi_categorical(outputs, action, self._action.nvec)
+        return likelihoods.categorical(outputs, action)
+
+    def _plain(self, tensor: Tensor) -> ArrayOrTensor:
+        """The tensor as the loss takes it: on the CPU as a numpy array of the same memory."""
+        return tensor.numpy() if self.device.type == "cpu" else tensor
 
     def metrics(self) -> Mapping[str, float]:
         """Means since the last call; see the plugin's ``metric_names``."""
@@ -227,8 +239,13 @@ class Learner:
         self._metrics.load_state_dict(state["metrics"])
 
 
-def _kl(log_ratios: Sequence[Tensor]) -> Tensor:
-    return losses.kl_estimates(torch.cat(list(log_ratios)))[1]
+def _joined(terms: Sequence[tuple[ArrayOrTensor, ...]]) -> Tensor:
+    """The terms of all minibatches side by side: four rows."""
+    return torch.stack([torch.cat([torch.as_tensor(part) for part in parts]) for parts in zip(*terms)])
+
+
+def _kl(log_ratios: Tensor) -> Tensor:
+    return losses.kl_estimates(log_ratios)[1]
 
 
 def _unchanged(rewards: Array) -> Array:

@@ -1,4 +1,6 @@
-"""Losses as functions of tensors.
+"""PPO's losses with their gradients, and the figures that go with them.
+
+The losses take numpy arrays or torch tensors and answer in kind; see :mod:`omnirl.algorithms.shared.likelihoods`.
 
 Letters: N samples of a minibatch.
 """
@@ -8,40 +10,46 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from omnirl.algorithms.shared.likelihoods import ArrayOrTensor, namespace
 
-def clipped_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float) -> tuple[Tensor, Tensor]:
+
+def clipped_surrogate(
+    log_ratio: ArrayOrTensor, advantages: ArrayOrTensor, clip: float
+) -> tuple[ArrayOrTensor, ArrayOrTensor]:
     """-min(r A, clip(r, 1 - clip, 1 + clip) A) of each sample [N], and the gradient [N] of their mean by log r.
 
     PPO: Schulman et al. 2017 (arXiv:1707.06347), eq. 7. d(r A) / d(log r) is r A itself; a clipped ratio is a
     constant.
     """
-    ratio = log_ratio.exp()
+    xp = namespace(log_ratio)
+    ratio = xp.exp(log_ratio)
     gain = advantages * ratio
-    least = torch.minimum(gain, ratio.clamp_(1.0 - clip, 1.0 + clip).mul_(advantages))
-    return -least, torch.where(gain <= least, gain, 0.0).mul_(-1.0 / len(gain))
+    least = xp.minimum(gain, advantages * ratio.clip(1.0 - clip, 1.0 + clip))
+    return -least, gain * (gain <= least) * (-1.0 / len(gain))
 
 
-def half_squared_error(values: Tensor, returns: Tensor) -> tuple[Tensor, Tensor]:
+def half_squared_error(values: ArrayOrTensor, returns: ArrayOrTensor) -> tuple[ArrayOrTensor, ArrayOrTensor]:
     """1/2 (V - R)^2 of each sample [N], and the gradient [N] of their mean by V."""
     error = values - returns
-    return 0.5 * error.square(), error.mul_(1.0 / len(error))
+    return 0.5 * error * error, error * (1.0 / len(error))
 
 
 def clipped_half_squared_error(
-    values: Tensor, returns: Tensor, old_values: Tensor, clip: float
-) -> tuple[Tensor, Tensor]:
+    values: ArrayOrTensor, returns: ArrayOrTensor, old_values: ArrayOrTensor, clip: float
+) -> tuple[ArrayOrTensor, ArrayOrTensor]:
     """1/2 max((V - R)^2, (V_clipped - R)^2) of each sample [N], V held within ``clip`` of ``old_values``, and
     the gradient [N] of their mean by V.
 
     Huang et al. 2022, "The 37 implementation details", detail 9 (which finds no evidence that it helps).
     """
+    xp = namespace(values)
     change = values - old_values
-    held = change.clamp(-clip, clip)
+    held = change.clip(-clip, clip)
     error, held_error = values - returns, old_values + held - returns
-    free = error.square() >= held_error.square()
+    free = error * error >= held_error * held_error
+    greater = xp.where(free, error, held_error)
     # A value beyond the clip is a constant there.
-    gradient = torch.where(free, error, torch.where(held == change, held_error, 0.0))
-    return 0.5 * torch.where(free, error, held_error).square(), gradient.mul_(1.0 / len(gradient))
+    return 0.5 * greater * greater, greater * (free | (held == change)) * (1.0 / len(greater))
 
 
 def standardize_minibatches(advantages: Tensor, size: int) -> Tensor:

@@ -11,15 +11,16 @@ import torch
 from torch import Tensor
 
 from omnirl.algorithms.shared.action_masks import ILLEGAL
+from omnirl.algorithms.shared.likelihoods import ArrayOrTensor, namespace
 
 
-def legal_logits(logits: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Logits [N, O] with those of illegal actions so low that their probability is exactly 0. ``mask`` [N, O] bool.
+def legal_logits(logits: ArrayOrTensor, mask: ArrayOrTensor | None = None) -> ArrayOrTensor:
+    """Logits [N, O], numpy's or torch's, with those of illegal actions so low that their probability is exactly 0.
 
-    Log-probabilities, entropy and gradients are then those of the legal actions alone (Huang & Ontanon 2022,
-    arXiv:2006.14171, section 3).
+    ``mask`` [N, O] bool. Log-probabilities, entropy and gradients are then those of the legal actions alone (Huang &
+    Ontanon 2022, arXiv:2006.14171, section 3).
     """
-    return logits if mask is None else torch.where(mask, logits, ILLEGAL)
+    return logits if mask is None else namespace(logits).where(mask, logits, ILLEGAL)
 
 
 def legal_values(values: Callable[[Tensor], Tensor], mask: Tensor | None) -> Callable[[Tensor], Tensor]:
