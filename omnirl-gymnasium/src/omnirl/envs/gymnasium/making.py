@@ -106,7 +106,7 @@ def _import(module: str, key: str) -> None:
 
 def _register_provider(name: str) -> None:
     """Register the environments of a known namespace, unless they are or their package is not installed."""
-    namespace = name.partition("/")[0]
+    namespace = _namespace(name)
     if namespace not in _PROVIDERS or _is_registered(namespace):
         return
     module, function, _ = _PROVIDERS[namespace]
@@ -118,12 +118,17 @@ def _register_provider(name: str) -> None:
         getattr(loaded, function)()
 
 
+def _namespace(name: str) -> str:
+    """What stands before the slash; the games of Atari have older names without one, such as PongNoFrameskip-v4."""
+    return "ALE" if name.endswith(("NoFrameskip-v0", "NoFrameskip-v4")) else name.partition("/")[0]
+
+
 def _is_registered(namespace: str) -> bool:
     return any(known.startswith(f"{namespace}/") for known in gymnasium.registry)
 
 
 def _hint(name: str) -> str:
-    namespace = name.partition("/")[0]
+    namespace = _namespace(name)
     if namespace in _PROVIDERS and not _is_registered(namespace):
         return f"; {install(_PROVIDERS[namespace][2])}"
     lowered = {known.lower(): known for known in gymnasium.registry}
