@@ -8,6 +8,7 @@ import torch
 
 from omnirl.algorithms.plugin import ALGORITHMS
 from omnirl.algorithms.shared.action_head import action_scale
+from omnirl.algorithms.shared.observations import network_input
 from omnirl.testing import AlgorithmSuite
 
 SPECS = {spec.name: spec for spec in ALGORITHMS}
@@ -34,6 +35,7 @@ class WithReplay(AlgorithmSuite):
             return learner.networks.critics(rows).mean(0).amax(1).numpy()
 
     def greedy_action(self, learner, obs):
+        obs = network_input(obs, learner._observation)
         outputs = learner.networks.actor(torch.from_numpy(obs)).detach().numpy()
         if self.inputs(learner) == obs.shape[1]:
             return outputs.argmax(axis=1)
