@@ -92,10 +92,20 @@ class OnImages:
     torch_parts = ("policy", "learner", "agent_file")
 
     def env_specs(self):
-        return {"image": EnvSpec(ArraySpec((2, 40, 40), "uint8", "image"), DiscreteAction(3))}
+        pictures = {
+            "image": ArraySpec((2, 40, 40), "uint8", "image"),
+            "stacked": ArraySpec((1, 36, 37), "uint8", "image", frame_stack=3),
+            "of floats": ArraySpec((1, 36, 36), "float32", "image"),
+        }
+        return {name: EnvSpec(picture, DiscreteAction(3), id=name) for name, picture in pictures.items()}
 
     def value(self, learner, obs):
         return None  # the probes have no pictures
+
+    def greedy_action(self, learner, obs):
+        network = getattr(learner.network, "policy", learner.network)
+        with torch.no_grad():
+            return network(torch.from_numpy(obs)).numpy().argmax(axis=1)
 
 
 @pytest.mark.probe
@@ -104,7 +114,6 @@ class TestPPOOnImages(OnImages, AlgorithmSuite):
     modules = {  # noqa: RUF012
         "learner": {"epochs": 1, "minibatch_size": 16},
         "memory": {"unroll_length": 4},
-        "network": {"kind": "cnn"},
     }
 
 
@@ -112,6 +121,6 @@ class TestPPOOnImages(OnImages, AlgorithmSuite):
 class TestDQNOnImages(OnImages, AlgorithmSuite):
     spec = SPECS["dqn"]
     modules = {  # noqa: RUF012
-        "memory": {"capacity": 100, "batch_size": 8, "warmup_steps": 32, "unroll_length": 4},
+        "memory": {"capacity": 100, "batch_size": 8, "warmup_steps": 32, "unroll_length": 4, "n_step": 2},
         "network": {"kind": "cnn"},
     }
