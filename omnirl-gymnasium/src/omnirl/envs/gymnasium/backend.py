@@ -17,6 +17,9 @@ from omnirl.envs.gymnasium.checking import check
 from omnirl.envs.gymnasium.composite import observation_codec
 from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.figures import EpisodeFigures
+from omnirl.envs.gymnasium.images import Images
+from omnirl.envs.gymnasium.images import mistakes as image_mistakes
+from omnirl.envs.gymnasium.images import notes as image_notes
 from omnirl.envs.gymnasium.making import make
 from omnirl.envs.gymnasium.metric_config import parse
 from omnirl.envs.gymnasium.processes import ProcessEnvironment
@@ -36,8 +39,9 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
         if config.action_mask == "info":
             env.reset(seed=0)  # whether there is a mask is told by an episode only
         lines: list[str] = []
+        images = Images(config.layout, config.frame_stack)
         try:
-            observation, _ = observation_codec(env.observation_space)
+            observation, _ = observation_codec(env.observation_space, images)
         except UnsupportedSpaceError as error:
             lines.append(f"env.id: {config.id!r}: {error}")
         try:
@@ -45,12 +49,14 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
         except UnsupportedSpaceError as error:
             lines.append(f"env.id: {config.id!r}: {error}")
         mistakes = viewing.mistakes(config, env, config.render_mode, "env.render_mode")
+        mistakes += [] if lines else image_mistakes(observation, images)
         if lines:
             raise SpaceError(lines + mistakes)
         if mistakes:
             raise ConfigError(mistakes)
         columns = (parse(text).column for text in config.metrics)
-        return EnvSpec(observation, action, (*EnvSpec.eval_metrics, *columns), config.id)
+        names = (*EnvSpec.eval_metrics, *columns)
+        return EnvSpec(observation, action, names, config.id, image_notes(observation, images))
     finally:
         env.close()
 
@@ -83,7 +89,7 @@ def build_inline(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvir
             envs.append(
                 EpisodeFigures(env, config.metrics, config.id) if evaluates and config.metrics else env
             )
-        return InProcessEnvironment(envs)
+        return InProcessEnvironment(envs, Images(config.layout, config.frame_stack))
     except UnsupportedSpaceError as error:
         close_all(envs)
         raise ConfigError(f"env.id: {config.id!r}: {error}") from error

@@ -20,6 +20,7 @@ from gymnasium import spaces
 
 from omnirl.api.data import Array, Obs
 from omnirl.api.specs import ACTION_MASK, ArraySpec, DictSpec, ObservationSpec
+from omnirl.envs.gymnasium.images import UNDECLARED, Images, stacked
 from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, array_codec, short_text
 
 EncodeAny = Callable[[Any, Any], None]
@@ -27,14 +28,19 @@ EncodeAny = Callable[[Any, Any], None]
 _Entry = tuple[str, ArraySpec]
 
 
-def observation_codec(space: spaces.Space[Any]) -> tuple[ObservationSpec, EncodeAny]:
+def observation_codec(
+    space: spaces.Space[Any], images: Images = UNDECLARED
+) -> tuple[ObservationSpec, EncodeAny]:
     """The spec of any observation space, and how its observations are written into rows of that spec.
+
+    Frames are stacked where the observation is one array, and those of the images of several.
 
     Writing raises ValueError where an entry is missing, is not the space's, or has another shape.
     """
     if not isinstance(space, spaces.Dict | spaces.Tuple):
-        return array_codec(space)
-    entries, encode = _composite(space, "")
+        spec, write = array_codec(space, images)
+        return stacked(spec, images), write
+    entries, encode = _composite(space, "", images)
     names = [name for name, _ in entries]
     if not entries:
         raise UnsupportedSpaceError(f"the observation space {short_text(space)} has no entries")
@@ -57,13 +63,15 @@ def rows(obs: Obs, count: int) -> Iterator[Obs]:
         yield {name: array[index] for name, array in obs.items()} if isinstance(obs, Mapping) else obs[index]
 
 
-def _composite(space: spaces.Dict | spaces.Tuple[Any], name: str) -> tuple[list[_Entry], EncodeAny]:
+def _composite(
+    space: spaces.Dict | spaces.Tuple[Any], name: str, images: Images
+) -> tuple[list[_Entry], EncodeAny]:
     """The entries below ``name``, and how they are written into a mapping of rows."""
     children = dict(space.spaces) if isinstance(space, spaces.Dict) else dict(enumerate(space.spaces))
     entries: list[_Entry] = []
     writers: list[tuple[Any, EncodeAny]] = []
     for key, child in children.items():
-        below, write = _child(child, f"{name}/{key}" if name else str(key))
+        below, write = _child(child, f"{name}/{key}" if name else str(key), images)
         entries += below
         writers.append((key, write))
     what = f"the observation {name!r}" if name else "the observation"
@@ -93,11 +101,11 @@ def _composite(space: spaces.Dict | spaces.Tuple[Any], name: str) -> tuple[list[
     return entries, encode
 
 
-def _child(space: spaces.Space[Any], name: str) -> tuple[list[_Entry], EncodeAny]:
+def _child(space: spaces.Space[Any], name: str, images: Images) -> tuple[list[_Entry], EncodeAny]:
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        return _composite(space, name)
+        return _composite(space, name, images)
     try:
-        spec, encode = _mask_codec(space) if name == ACTION_MASK else array_codec(space)
+        spec, encode = _mask_codec(space) if name == ACTION_MASK else array_codec(space, images)
     except UnsupportedSpaceError as error:
         raise UnsupportedSpaceError(f"entry {name!r}: {error}") from error
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from omnirl.api.config import Config
+from omnirl.api.config import Config, PositiveInt
 from omnirl.envs.gymnasium import metric_config
 from omnirl.envs.gymnasium.wrapper_config import WrapperEntry
 
@@ -43,6 +43,14 @@ class GymnasiumConfig(Config):
     )
     imports: Annotated[tuple[str, ...], BeforeValidator(_modules, json_schema_input_type=list[str])] = Field(
         default=(), description="modules to import first, because importing them registers their environments"
+    )
+    layout: Literal["auto", "hwc", "chw"] = Field(
+        default="auto",
+        description="axes of image observations: hwc (height, width, channels) or chw, which then every array of three "
+        "axes is; auto: uint8 arrays are images, and the layout is inferred and told",
+    )
+    frame_stack: PositiveInt = Field(
+        default=1, description="latest frames that make one observation, stored singly (4 for Atari)"
     )
     action_mask: Literal["observation", "info", "method", "none"] = Field(
         default="observation",

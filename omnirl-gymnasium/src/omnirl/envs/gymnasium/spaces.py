@@ -4,7 +4,7 @@
 space                      as an observation                      as an action
 =========================  =====================================  =====================================
 Box, float                 float32 vector, flattened              ContinuousAction, flattened
-Box, uint8, 2 or 3 axes    uint8 image ``[C, H, W]``              refused
+Box, uint8, 2 or 3 axes    image ``[C, H, W]``, see ``images``    refused
 Box, other integers, bool  float32 vector, flattened              refused
 Discrete                   one-hot float32 vector                 DiscreteAction, shifted to 0
 MultiDiscrete              one-hot vectors side by side           MultiDiscreteAction, flat, shifted
@@ -26,6 +26,7 @@ from gymnasium import spaces
 
 from omnirl.api.data import Array
 from omnirl.api.specs import ActionSpec, ArraySpec, ContinuousAction, DiscreteAction, MultiDiscreteAction
+from omnirl.envs.gymnasium.images import UNDECLARED, Images, image_codec, is_image
 
 Encode = Callable[[Any, Array], None]
 """``(observation of the environment, row [*obs])``: write the one into the other."""
@@ -41,13 +42,13 @@ class UnsupportedSpaceError(ValueError):
     """A space that no spec describes; the text names the space and says why, in one line."""
 
 
-def array_codec(space: spaces.Space[Any]) -> tuple[ArraySpec, Encode]:
+def array_codec(space: spaces.Space[Any], images: Images = UNDECLARED) -> tuple[ArraySpec, Encode]:
     """The spec of an observation space of one array, and how its observations are written into rows of that spec.
 
     Writing raises ValueError where an observation has not its space's shape.
     """
     if isinstance(space, spaces.Box):
-        return _image(space) if _is_image(space) else _vector(space.shape)
+        return _image(space, images) if is_image(space, images) else _vector(space.shape)
     if isinstance(space, spaces.MultiBinary):
         return _vector(space.shape)
     if isinstance(space, spaces.Discrete):
@@ -113,29 +114,11 @@ def _one_hot(nvec: Array, start: Array) -> tuple[ArraySpec, Encode]:
     return ArraySpec((int(sizes.sum()),)), encode
 
 
-def _is_image(space: spaces.Box) -> bool:
-    return space.dtype == np.uint8 and len(space.shape) in (2, 3)
-
-
-def _image(space: spaces.Box) -> tuple[ArraySpec, Encode]:
-    """Channels are the axis of at most 4 entries; grey pictures of two axes get one channel."""
-    shape = space.shape
-    channels_last = False
-    target: tuple[int, ...] = (1, *shape)
-    if len(shape) == 3:
-        first, last = shape[0] <= 4, shape[2] <= 4
-        if first == last:
-            raise UnsupportedSpaceError(
-                f"the observation space {short_text(space)} looks like an image, but it is unclear which axis "
-                "holds the channels: the first or the last must have at most 4 entries, and not both"
-            )
-        channels_last, target = last, (shape[2], shape[0], shape[1]) if last else shape
-
-    def encode(observation: Any, row: Array) -> None:
-        values = _of_shape(observation, shape)
-        row[...] = values.transpose(2, 0, 1) if channels_last else values
-
-    return ArraySpec(target, "uint8", layout="image"), encode
+def _image(space: spaces.Box, images: Images) -> tuple[ArraySpec, Encode]:
+    try:
+        return image_codec(space, images)
+    except ValueError as error:
+        raise UnsupportedSpaceError(f"the observation space {short_text(space)} {error}") from error
 
 
 def _from_start(start: int) -> Decode:

@@ -18,6 +18,7 @@ import numpy as np
 from omnirl.api.data import Array, Obs, Step
 from omnirl.envs.gymnasium.composite import allocate, observation_codec, rows
 from omnirl.envs.gymnasium.figures import EpisodeFigures
+from omnirl.envs.gymnasium.images import UNDECLARED, Images
 from omnirl.envs.gymnasium.spaces import action_codec
 from omnirl.envs.gymnasium.viewing import frame, frames_per_second
 
@@ -31,9 +32,9 @@ class InProcessEnvironment:
     seedable = True
     num_envs: int
 
-    def __init__(self, envs: Sequence[gymnasium.Env[Any, Any]]) -> None:
+    def __init__(self, envs: Sequence[gymnasium.Env[Any, Any]], images: Images = UNDECLARED) -> None:
         self._envs = tuple(envs)
-        self.observation, self._encode = observation_codec(envs[0].observation_space)
+        self.observation, self._encode = observation_codec(envs[0].observation_space, images)
         self.action, self._decode = action_codec(envs[0].action_space)
         self.num_envs = count = len(envs)
         self._has_lives = tuple(env.has_wrapper_attr("continues") for env in envs)
