@@ -18,7 +18,7 @@ from omnirl.envs.gymnasium.backend import BACKEND
 from omnirl.envs.gymnasium.composite import allocate, observation_codec
 from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError
-from omnirl.envs.gymnasium.vector import InProcessEnvironment
+from omnirl.envs.gymnasium.vector import InProcessEnvironment, OneRow
 
 NESTED = spaces.Dict(
     OrderedDict(
@@ -214,6 +214,16 @@ def test_masks_are_rows_of_the_observation_wherever_the_environment_tells_them(
         assert step.obs[entry].tolist() == [[k + 1], [k + 1]]
     assert masks == [[[k % 3 == n for n in range(3)]] * 2 for k in range(4)]
     environment.close()
+
+
+def test_a_vector_environment_of_one_row_gives_its_entries() -> None:
+    """Vector environments batch each entry for itself."""
+    vector = gymnasium.vector.SyncVectorEnv([Turns], copy=True)
+    environment = InProcessEnvironment([OneRow(vector)])
+    assert environment.reset(0, 0)["k"].tolist() == [0]
+    step = environment.step(np.zeros(1, np.int64))
+    assert step.obs["k"].tolist() == [[1]]
+    assert step.obs["action_mask"].tolist() == [[False, True, False]]
 
 
 def test_masks_can_be_left_out(turns: Callable[..., str]) -> None:
