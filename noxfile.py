@@ -44,7 +44,16 @@ PARTS = {  # what each distribution brings, for its coverage
     "algos": ["omnirl.algorithms", "omnirl.networks"],
     "gymnasium": ["omnirl.envs.gymnasium"],
 }
-PYTEST = ("pytest", "pytest-cov", "pytest-timeout", "pytest-xdist", "hypothesis", "psutil", "imageio-ffmpeg")
+PYTEST = (
+    "pytest",
+    "pytest-cov",
+    "pytest-timeout",
+    "pytest-xdist",
+    "hypothesis",
+    "psutil",
+    "imageio-ffmpeg",
+    "pygame-ce",
+)
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two workers on two cores: more threads only fight each other
 SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"

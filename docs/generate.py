@@ -223,6 +223,7 @@ def _exit_codes() -> Iterator[tuple[str, str]]:
                 str(error.exit_code),
                 _sentence((error.__doc__ or "").replace(f" (exit {error.exit_code})", "")),
             )
+    yield "31", "An environment has errors that would break training: `omnirl envs check` found them."
     yield "130, 143", "Ctrl-C, SIGTERM: the run was saved first (unless Ctrl-C came twice)"
 
 
