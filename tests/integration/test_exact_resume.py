@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 UPDATES = 200
+TESTING = "env.module=omnirl.testing.environments"
 CASES = {
     "ppo-cartpole": ["cartpole-ppo", "runner.eval_interval=50"],
     "ppo-pendulum": ["pendulum-ppo", "modules.memory.unroll_length=16", "modules.learner.minibatch_size=32"],
@@ -21,6 +22,14 @@ CASES = {
             "modules.memory.batch_size=512",
             "modules.network.hidden_sizes=[512, 512]",
         ),  # slow enough to be hit
+    ],
+    "ppo-dictionary": [
+        *("agent.module=ppo", TESTING, "env.id=signpost", "modules.memory.unroll_length=16"),
+        *("modules.learner.minibatch_size=64", "modules.network.hidden_sizes=[32]"),
+    ],
+    "dqn-masks": [
+        *("agent.module=dqn", TESTING, "env.id=fork", "modules.memory.n_step=3", "modules.memory.warmup_steps=600"),
+        *("modules.memory.batch_size=512", "modules.network.hidden_sizes=[512, 512]"),
     ],
 }
 LOCK_STEP = [
