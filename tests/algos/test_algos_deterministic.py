@@ -23,6 +23,7 @@ from omnirl.algorithms.shared.deterministic_losses import (
 from omnirl.algorithms.shared.targets import bootstrapped
 from omnirl.algorithms.shared.transition_tensors import TransitionTensors
 from omnirl.api import ActContext, ArraySpec, ContinuousAction, EnvSpec, PolicyContext, Transitions
+from omnirl.networks.actor_critic_passes import Passes
 
 SPEC = EnvSpec(ArraySpec((3,)), ContinuousAction((-1.0, -2.0), (1.0, 3.0)))
 NAMES = ("ddpg", "td3")
@@ -101,26 +102,36 @@ def test_ddpg_target(golden):
 def test_deterministic_policy_gradient(golden):
     """mu = tanh(s . theta), Q = -(a - 0.5)^2 + s_0 a, through the loss that both algorithms use."""
     case = golden("ddpg/policy_gradient")
-    theta = torch.tensor(case["inputs"]["theta"], requires_grad=True)
-    obs = torch.tensor(case["inputs"]["obs"])
+    theta, obs = torch.tensor(case["inputs"]["theta"]), torch.tensor(case["inputs"]["obs"])
 
     class Critic:
-        def __call__(self, x):
+        def forward(self, x):
+            self.x = x
             return (-((x[:, 2] - 0.5) ** 2) + x[:, 0] * x[:, 2]).view(1, -1, 1)
 
-        def frozen(self, x, members=None):
-            return self(x)
+        def backward(self, d):
+            """It has nothing to learn."""
 
-    def actor(rows):
-        return (rows @ theta).unsqueeze(1)
+        def input_gradient(self, d, columns):
+            return d[0] * (self.x[:, :1] - 2 * (self.x[:, 2:] - 0.5))
 
-    zeros = torch.zeros(len(obs))
+    class Actor:
+        def forward(self, x):
+            self.x = x
+            return (x @ theta).unsqueeze(1)
+
+        __call__ = forward
+
+        def backward(self, d):
+            self.gradient = (self.x * d).sum(0)
+
+    zeros, actor = torch.zeros(len(obs)), Actor()
     batch = TransitionTensors(obs, torch.zeros(len(obs), 1), zeros, obs, zeros, zeros + 1)
-    losses = deterministic_losses(actor, Critic(), actor, Critic(), next_action=unchanged, next_value=least)
+    passes = Passes(actor, Actor(), Critic(), Critic(), Critic())
+    losses = deterministic_losses(passes, next_action=unchanged, next_value=least)
     result = losses(batch, torch.Generator(), True)
-    result.total.backward()
     assert float(result.waiting_figures[0]) == pytest.approx(case["expected"]["loss"], rel=1e-5)
-    np.testing.assert_allclose(theta.grad, case["expected"]["grad_theta"], rtol=1e-5)
+    np.testing.assert_allclose(actor.gradient, case["expected"]["grad_theta"], rtol=1e-5)
 
 
 def test_ou_noise(golden):
@@ -153,8 +164,8 @@ def test_td3_delays_actor_and_targets(golden, learner_context, clock):
         tensors = {
             "critics": td3.groups.critics.parameters.values,
             "actor": td3.groups.waiting["actor"].parameters.values,
-            "target critics": td3._targets["critics"].values,
-            "target actor": td3._targets["actor"].values,
+            "target critics": td3.groups.targets["critics"].values,
+            "target actor": td3.groups.targets["actor"].values,
         }
         before = {name: tensor.clone() for name, tensor in tensors.items()}
         td3.learn(batch_of(update), clock(update))
@@ -201,7 +212,7 @@ def written(algorithm, learner, batch, seed):
 @pytest.mark.parametrize("algorithm", NAMES)
 def test_one_update_equals_the_algorithm_written_out(algorithm, learner_context, clock):
     learner = part(algorithm, "Learner")(config(algorithm, lr=1e-2, tau=0.25), SPEC, learner_context)
-    for target in learner._targets.values():
+    for target in learner.groups.targets.values():
         target.values.mul_(1.5)  # so that it matters which network is asked
     batch, at = batch_of(), clock(1)  # the second update, in which TD3's actor moves
     critic_loss, actor_loss = written(algorithm, learner, batch, at.seed)
@@ -217,7 +228,7 @@ def test_one_update_equals_the_algorithm_written_out(algorithm, learner_context,
             parameter.grad = gradient
         optimizer.step()
         after[name] = parameters
-    old_targets = {name: target.values.clone() for name, target in learner._targets.items()}
+    old_targets = {name: target.values.clone() for name, target in learner.groups.targets.items()}
 
     learner.learn(batch, at)
     for name, parameters in after.items():
@@ -225,7 +236,7 @@ def test_one_update_equals_the_algorithm_written_out(algorithm, learner_context,
         for ours, theirs in zip(network.parameters(), parameters, strict=True):
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
         expected = 0.25 * learner.groups.all()[name].parameters.values + 0.75 * old_targets[name]
-        torch.testing.assert_close(learner._targets[name].values, expected)
+        torch.testing.assert_close(learner.groups.targets[name].values, expected)
     metrics = learner.metrics()
     assert metrics["critic_loss"] == pytest.approx(float(critic_loss.detach()), rel=1e-4)
     assert metrics["actor_loss"] == pytest.approx(float(actor_loss.detach()), rel=1e-4, abs=1e-6)

@@ -158,7 +158,7 @@ def written_discrete(written, batch, seed):
 def test_one_update_equals_the_algorithm_written_out(spec, learner_context, clock):
     setup = config(lr=1e-2, temperature_lr=1e-2, tau=0.25)
     sac = Learner(setup, spec, learner_context)
-    sac._targets["critics"].values.mul_(1.5)  # so that it matters which network is asked
+    sac.groups.targets["critics"].values.mul_(1.5)  # so that it matters which network is asked
     written = Written(sac, lr=1e-2)
     batch = batch_of(spec)
     old_targets = [copy.deepcopy(target) for target in written.targets]
@@ -178,7 +178,9 @@ def test_one_update_equals_the_algorithm_written_out(spec, learner_context, cloc
             target = sac.networks.target_critics.layers[layer]
             expected = 0.25 * weight + 0.75 * old_targets[i][layer][0]
             torch.testing.assert_close(target.weight[i], expected, rtol=1e-4, atol=1e-5)
-    assert float(sac.temperature.log_value.detach()) == pytest.approx(float(written.log_alpha.detach()), abs=1e-6)
+    assert float(sac.temperature.log_value.detach()) == pytest.approx(
+        float(written.log_alpha.detach()), abs=1e-6
+    )
     metrics = sac.metrics()
     for name, expected in zip(("critic_loss", "actor_loss", "entropy"), losses):
         assert metrics[name] == pytest.approx(float(expected.detach()), rel=1e-4, abs=1e-5), name
@@ -242,7 +244,7 @@ def test_critics_have_their_own_learning_rate(spec, learner_context, clock):
 def test_k14_one_update_with_tau_1_copies_the_critics(spec, learner_context, clock):
     sac = Learner(config(tau=1.0), spec, learner_context)
     sac.learn(batch_of(spec), clock(0))
-    assert torch.equal(sac._targets["critics"].values, sac.groups.critics.parameters.values)
+    assert torch.equal(sac.groups.targets["critics"].values, sac.groups.critics.parameters.values)
 
 
 def test_a_restored_learner_goes_on_bit_for_bit(spec, learner_context, clock, trees_equal):

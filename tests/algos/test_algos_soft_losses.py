@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.sac.discrete import REDUCTIONS, entropy, soft_value
-from omnirl.algorithms.shared.critic_losses import average, least, summed_squares
+from omnirl.algorithms.sac.discrete import REDUCTIONS, soft_value
+from omnirl.algorithms.shared.critic_losses import (
+    average,
+    average_slope,
+    least,
+    least_slope,
+    summed_squares,
+)
 from omnirl.algorithms.shared.soft_losses import actor_loss, soft_target
 from omnirl.algorithms.shared.squashed_gaussian import squashed_log_prob, squashed_sample
 from omnirl.algorithms.shared.target_entropy import target_entropy
@@ -44,13 +50,25 @@ def test_squashed_log_prob(name, golden):
 def test_squashed_sample_and_its_gradients(golden):
     case = golden("tanh_gaussian/reparam_gradient")
     mean, log_std, noise = tensors(case, "mean", "log_std", "eps")
-    outputs = torch.cat((mean, log_std)).unsqueeze(0).requires_grad_()
-    action, log_prob = squashed_sample(outputs, noise.unsqueeze(0))
-    log_prob.sum().backward()
+    outputs = torch.cat((mean, log_std)).unsqueeze(0)
+    action, log_prob, gradient = squashed_sample(outputs, noise.unsqueeze(0))
+    found = gradient(torch.zeros_like(action), torch.tensor(1.0))
     expected = case["expected"]
-    close(action.detach()[0], np.tanh(expected["u"]), case)
-    close(log_prob.detach()[0], expected["log_prob"], case)
-    close(outputs.grad[0], [*expected["grad_mean"], *expected["grad_log_std"]], case)
+    close(action[0], np.tanh(expected["u"]), case)
+    close(log_prob[0], expected["log_prob"], case)
+    close(found[0], [*expected["grad_mean"], *expected["grad_log_std"]], case)
+
+
+def test_gradient_of_a_squashed_sample_equals_autograds():
+    """Of sum w . action + c sum log pi, where log deviations beyond their limits have none."""
+    rng = torch.Generator().manual_seed(0)
+    outputs = (3 * torch.randn((50, 4), generator=rng)).requires_grad_()
+    noise, weight = torch.randn((50, 2), generator=rng), torch.randn((50, 2), generator=rng)
+    action, log_prob, gradient = squashed_sample(outputs, noise)
+    ((weight * action).sum() + 0.3 * log_prob.sum()).backward()
+    found = gradient(weight, torch.tensor(0.3)).detach()
+    torch.testing.assert_close(found, outputs.grad, rtol=1e-4, atol=1e-5)
+    assert (found[:, 2:][outputs.detach()[:, 2:] > 2] == 0).all()
 
 
 def test_k17_log_prob_at_saturation():
@@ -62,12 +80,11 @@ def test_k17_log_prob_at_saturation():
 
 
 def test_k17_extreme_outputs_have_finite_gradients():
-    outputs = torch.tensor([[1e4, -1e4, 50.0, -90.0], [-1e4, 0.0, 2.0, 1.0]], requires_grad=True)
-    action, log_prob = squashed_sample(outputs, torch.tensor([[3.0, -3.0], [0.0, 1.0]]))
-    (action.sum() + log_prob.sum()).backward()
+    outputs = torch.tensor([[1e4, -1e4, 50.0, -90.0], [-1e4, 0.0, 2.0, 1.0]])
+    action, log_prob, gradient = squashed_sample(outputs, torch.tensor([[3.0, -3.0], [0.0, 1.0]]))
     assert torch.isfinite(log_prob).all()
-    assert torch.isfinite(outputs.grad).all()
-    assert float(action.detach().abs().max()) == 1.0
+    assert torch.isfinite(gradient(torch.ones_like(action), torch.tensor(1.0))).all()
+    assert float(action.abs().max()) == 1.0
 
 
 def test_continuous_losses(golden):
@@ -81,12 +98,20 @@ def test_continuous_losses(golden):
     close(target, expected["target"], case)
     value = least(torch.stack((q1_pi, q2_pi)).unsqueeze(2))
     close(actor_loss(torch.tensor(given["alpha"]), log_prob, value), expected["actor_loss"], case)
-    close(summed_squares(torch.stack((q1, q2)).unsqueeze(2), target).mean(), expected["critic_loss"], case)
-    temperature = Temperature(given["alpha"])
+    loss, slope = summed_squares(torch.stack((q1, q2)).unsqueeze(2), target)
+    close(loss.mean(), expected["critic_loss"], case)
+    close(slope[0, :, 0], 2 * (q1 - target), case)
+    temperature = learning_temperature(given["alpha"])
     loss = temperature_loss(temperature.log_value, -log_prob.mean(), given["target_entropy"])
-    loss.backward()
-    close(loss.detach(), expected["alpha_loss"], case)
+    close(loss, expected["alpha_loss"], case)
     close(temperature.log_value.grad, expected["grad_log_alpha"], case)
+
+
+def learning_temperature(value):
+    """One whose logarithm has a gradient to be written into."""
+    temperature = Temperature(value)
+    temperature.log_value.grad = torch.zeros(())
+    return temperature
 
 
 @pytest.mark.parametrize(("discount", "expected"), [(0.0, 1.0), (0.99, 4.267)])
@@ -102,6 +127,8 @@ def test_average_and_least_of_critics():
     outputs = torch.tensor([[[1.0], [5.0]], [[3.0], [2.0]]])
     assert least(outputs).tolist() == [1.0, 2.0]
     assert average(outputs).tolist() == [2.0, 3.5]
+    assert least_slope(outputs).tolist() == [[[1.0], [0.0]], [[0.0], [1.0]]]
+    assert average_slope(outputs).tolist() == [[[0.5], [0.5]], [[0.5], [0.5]]]
     assert REDUCTIONS["min"](outputs).tolist() == [[1.0], [2.0]]
     assert REDUCTIONS["mean"](outputs).tolist() == [[2.0], [3.5]]
 
@@ -109,7 +136,7 @@ def test_average_and_least_of_critics():
 def test_discrete_value_and_target(golden):
     case = golden("sac_discrete/soft_value_and_target")
     logits, q1, q2, reward = tensors(case, "next_logits", "q1_target", "q2_target", "rewards")
-    value = soft_value(
+    value, _, _ = soft_value(
         logits, REDUCTIONS["min"](torch.stack((q1, q2))), torch.tensor(case["inputs"]["alpha"])
     )
     close(value, case["expected"]["v_next"], case)
@@ -120,24 +147,22 @@ def test_discrete_value_and_target(golden):
 def test_discrete_actor_and_critic_losses(golden):
     case = golden("sac_discrete/actor_critic_losses")
     logits, q1, q2, target = tensors(case, "logits", "q1", "q2", "target")
-    logits.requires_grad_()
     values, actions = torch.stack((q1, q2)), torch.tensor(case["inputs"]["actions"]).view(-1, 1)
-    loss = -soft_value(logits, values.amin(0), torch.tensor(case["inputs"]["alpha"])).mean()
-    loss.backward()
-    close(loss.detach(), case["expected"]["actor_loss"], case)
-    close(logits.grad, case["expected"]["grad_logits"], case)
+    value, _, slope = soft_value(logits, values.amin(0), torch.tensor(case["inputs"]["alpha"]))
+    close(-value.mean(), case["expected"]["actor_loss"], case)
+    close(-slope / len(value), case["expected"]["grad_logits"], case)
     taken = values.gather(2, actions.expand(2, -1, 1))
-    close(summed_squares(taken, target).mean(), case["expected"]["critic_loss"], case)
+    close(summed_squares(taken, target)[0].mean(), case["expected"]["critic_loss"], case)
 
 
 def test_discrete_temperature_loss(golden):
     case = golden("sac_discrete/alpha_loss")
     (logits,) = tensors(case, "logits")
-    expected, temperature = case["expected"], Temperature(case["inputs"]["alpha"])
-    close(entropy(logits), expected["mean_entropy"], case)
-    loss = temperature_loss(temperature.log_value, entropy(logits), case["inputs"]["target_entropy"])
-    loss.backward()
-    close(loss.detach(), expected["loss_log_alpha_form"], case)
+    expected, temperature = case["expected"], learning_temperature(case["inputs"]["alpha"])
+    _, entropy, _ = soft_value(logits, torch.zeros_like(logits), torch.tensor(1.0))
+    close(entropy.mean(), expected["mean_entropy"], case)
+    loss = temperature_loss(temperature.log_value, entropy.mean(), case["inputs"]["target_entropy"])
+    close(loss, expected["loss_log_alpha_form"], case)
     close(temperature.log_value.grad, expected["grad_log_alpha_form"], case)
 
 

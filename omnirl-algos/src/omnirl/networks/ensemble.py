@@ -17,8 +17,6 @@ from omnirl.networks.config import Activation
 from omnirl.networks.initialization import uniform_fan_in_
 from omnirl.networks.mlp import ACTIVATIONS
 
-Pairs = tuple[tuple[Tensor, Tensor], ...]
-
 
 class EnsembleLayer(nn.Module):
     """A weight [M, inputs, outputs] and a bias [M, 1, outputs], not yet initialised."""
@@ -34,33 +32,24 @@ class EnsembleMLP(nn.Module):
 
     def __init__(self, members: int, sizes: Sequence[int], activation: Activation) -> None:
         super().__init__()
-        self.members = members
         layers = [EnsembleLayer(members, d_in, d_out) for d_in, d_out in pairwise(sizes)]
         self.layers = nn.ModuleList(layers)
-        self._activation = ACTIVATIONS[activation]
-        self._pairs: Pairs = tuple((layer.weight, layer.bias) for layer in layers)
+        self.members = members
+        self.activation = activation
+        self._activate = ACTIVATIONS[activation]
+        self.pairs = tuple((layer.weight, layer.bias) for layer in layers)
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, D] -> [M, N, O]."""
-        return self._through(x, self._pairs)
-
-    def frozen(self, x: Tensor, members: int | None = None) -> Tensor:
-        """The same of the first ``members`` (all), with a gradient for ``x`` alone: none is computed for parameters
-        that are not to move."""
-        return self._through(
-            x, tuple((weight.detach()[:members], bias.detach()[:members]) for weight, bias in self._pairs)
-        )
-
-    def _through(self, x: Tensor, pairs: Pairs) -> Tensor:
-        hidden = x.expand(len(pairs[0][0]), *x.shape)
-        for weight, bias in pairs[:-1]:
-            hidden = self._activation(torch.baddbmm(bias, hidden, weight))
-        weight, bias = pairs[-1]
+        hidden = x.expand(self.members, *x.shape)
+        for weight, bias in self.pairs[:-1]:
+            hidden = self._activate(torch.baddbmm(bias, hidden, weight))
+        weight, bias = self.pairs[-1]
         return torch.baddbmm(bias, hidden, weight)
 
     def init_uniform(self, rng: Generator) -> None:
         """torch's own default for a linear layer, each member drawn from ``rng`` by itself."""
         with torch.no_grad():
-            for weight, bias in self._pairs:
+            for weight, bias in self.pairs:
                 for member in range(self.members):
                     uniform_fan_in_(weight[member].T, bias[member, 0], rng)

@@ -10,9 +10,11 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
+from omnirl.algorithms.shared.critic_losses import summed_squares
 from omnirl.algorithms.shared.soft_losses import Objective, SoftTerms
 from omnirl.algorithms.shared.targets import bootstrapped
 from omnirl.algorithms.shared.transition_tensors import TransitionTensors
+from omnirl.networks.actor_critic_passes import Passes
 
 REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "min": lambda values: values.amin(0),
@@ -21,39 +23,37 @@ REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 """From the values of M critics [M, N, n] to [N, n]."""
 
 
-def expected(
-    actor: Callable[[Tensor], Tensor],
-    critics: Callable[[Tensor], Tensor],
-    target_critics: Callable[[Tensor], Tensor],
-    reduction: Callable[[Tensor], Tensor],
-) -> Objective:
+def expected(passes: Passes, reduction: Callable[[Tensor], Tensor]) -> Objective:
     """The objective with exact expectations; ``reduction`` makes one value of the critics'."""
+    actor, next_actor, critics, _, target_critics = passes
 
     def objective(batch: TransitionTensors, alpha: Tensor, rng: Generator) -> SoftTerms:
-        with torch.no_grad():
-            following = soft_value(actor(batch.next_obs), reduction(target_critics(batch.next_obs)), alpha)
-            target = bootstrapped(batch.reward, batch.discount, following)
-        values = critics(batch.obs)
-        taken = values.gather(2, batch.action.expand(len(values), -1, 1)).squeeze(2)
-        logits = actor(batch.obs)
-        gain = soft_value(logits, reduction(values.detach()), alpha)
-        return SoftTerms(
-            (target - taken).square().sum(0), -gain.mean(), taken.detach().mean(), entropy(logits.detach())
+        upcoming, _, _ = soft_value(
+            next_actor(batch.next_obs), reduction(target_critics.forward(batch.next_obs)), alpha
         )
+        target = bootstrapped(batch.reward, batch.discount, upcoming)
+        values = critics.forward(batch.obs)
+        action = batch.action.expand(len(values), -1, 1)
+        taken = values.gather(2, action)
+        loss, slope = summed_squares(taken, target)
+        share = batch.weight / len(target)
+        critics.backward(torch.zeros_like(values).scatter_(2, action, slope * share.unsqueeze(1)))
+
+        value, entropy, slope = soft_value(actor.forward(batch.obs), reduction(values), alpha)
+        actor.backward(slope.mul_(-1.0 / len(value)))
+        return SoftTerms(torch.dot(loss, share), -value.mean(), taken.mean(), entropy.mean())
 
     return objective
 
 
-def soft_value(logits: Tensor, values: Tensor, alpha: Tensor) -> Tensor:
-    """sum_a pi(a) (Q(a) - alpha log pi(a)), [N] (eq. 10); logits and values [N, n].
+def soft_value(logits: Tensor, values: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """V = sum_a pi(a) (Q(a) - alpha log pi(a)) [N] (eq. 10), the entropy of pi in nats [N], and dV / dlogits [N, n].
 
-    Its mean is also what the actor makes great (eq. 12).
+    logits and values Q [N, n]. The mean of V is also what the actor makes great (eq. 12); with f = Q - alpha log pi
+    its slope is pi (f - V).
     """
     log_probs = torch.log_softmax(logits, 1)
-    return (log_probs.exp() * (values - alpha * log_probs)).sum(1)
-
-
-def entropy(logits: Tensor) -> Tensor:
-    """The mean entropy of softmax(logits [N, n]) in nats, 0-dimensional."""
-    log_probs = torch.log_softmax(logits, 1)
-    return -(log_probs.exp() * log_probs).sum(1).mean()
+    probs = log_probs.exp()
+    gain = values - alpha * log_probs
+    value = (probs * gain).sum(1)
+    return value, -(probs * log_probs).sum(1), probs * (gain - value.unsqueeze(1))

@@ -1,9 +1,11 @@
-"""The two groups that every actor-critic algorithm with replay learns: actor and critics."""
+"""The two groups that every actor-critic algorithm with replay learns, actor and critics, and their targets."""
 
 from __future__ import annotations
 
 import torch
+from torch import nn
 
+from omnirl.algorithms.shared.flat_parameters import FlatParameters
 from omnirl.algorithms.shared.learned_group import LearnedGroup
 from omnirl.algorithms.shared.off_policy_config import OffPolicyLearnerConfig
 from omnirl.networks.actor_critics import ActorCritics
@@ -33,3 +35,8 @@ def actor_group(
         adam_epsilon=settings.adam_epsilon,
         max_grad_norm=settings.max_grad_norm,
     )
+
+
+def target_parameters(network: nn.Module, device: torch.device) -> FlatParameters:
+    """The parameters of a network that follows another and has no gradient."""
+    return FlatParameters(network, device, learned=False)

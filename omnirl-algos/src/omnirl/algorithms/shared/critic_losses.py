@@ -1,32 +1,25 @@
-"""What an ensemble of critics is asked, and the squared error of its values.
+"""The squared error of an ensemble of critics, and how their values become one, with the slopes.
 
-Letters: M critics, N transitions, D numbers that a critic takes.
+Letters: M critics, N transitions, O outputs of a critic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
+import torch
 from torch import Tensor
 
 Reduction = Callable[[Tensor], Tensor]
 """From the critics' outputs [M, N, O] to one thing per transition."""
+CriticLoss = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""``(outputs [M, N, O], targets [N, ...]) -> (loss [N], its slope by the outputs [M, N, O])``"""
 
 
-class Critics(Protocol):
-    """Critics that can be asked with and without a gradient of their own."""
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """[N, D] -> [M, N, outputs]."""
-
-    def frozen(self, x: Tensor, members: int | None = None) -> Tensor:
-        """The same of the first ``members`` (all), with a gradient for ``x`` alone."""
-
-
-def summed_squares(outputs: Tensor, target: Tensor) -> Tensor:
-    """(y - Q)^2 summed over the critics: outputs [M, N, 1], target [N] -> [N]."""
-    return (target - outputs.squeeze(2)).square().sum(0)
+def summed_squares(outputs: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """(Q - y)^2 summed over the critics; outputs [M, N, 1], target [N]."""
+    error = outputs - target.unsqueeze(1)
+    return error.square().sum((0, 2)), 2.0 * error
 
 
 def least(outputs: Tensor) -> Tensor:
@@ -34,6 +27,16 @@ def least(outputs: Tensor) -> Tensor:
     return outputs.squeeze(2).amin(0)
 
 
+def least_slope(outputs: Tensor) -> Tensor:
+    """Of :func:`least` by the outputs: 1 for the critic that is it."""
+    return torch.zeros_like(outputs).scatter_(0, outputs.argmin(0, keepdim=True), 1.0)
+
+
 def average(outputs: Tensor) -> Tensor:
-    """The critics' mean [M, N, 1] -> [N]."""
-    return outputs.squeeze(2).mean(0)
+    """The mean of all outputs [M, N, O] -> [N]."""
+    return outputs.mean((0, 2))
+
+
+def average_slope(outputs: Tensor) -> Tensor:
+    """Of :func:`average` by the outputs: the same for all."""
+    return torch.full_like(outputs, 1.0 / (outputs.shape[0] * outputs.shape[2]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from omnirl.algorithms.shared.actor_critic_groups import actor_group, critics_group
+from omnirl.algorithms.shared.actor_critic_groups import actor_group, critics_group, target_parameters
 from omnirl.algorithms.shared.critic_losses import Reduction
 from omnirl.algorithms.shared.deterministic_losses import (
     FIGURES,
@@ -16,6 +16,7 @@ from omnirl.algorithms.shared.observations import network_observation
 from omnirl.algorithms.shared.off_policy_config import OffPolicyLearnerConfig
 from omnirl.algorithms.shared.off_policy_learner import Groups, OffPolicyLearner
 from omnirl.api import ContinuousAction, EnvSpec, LearnerContext
+from omnirl.networks.actor_critic_passes import make_passes
 from omnirl.networks.actor_critics import build_actor, build_actor_critics
 from omnirl.networks.config import OffPolicyNetworkConfig
 from omnirl.networks.initialization import generator
@@ -53,26 +54,23 @@ class DeterministicLearner(OffPolicyLearner):
             critic_outputs=1,
         )
         self.target_actor = build_actor(network, observation, size)
-        actor, critics, target_critics = self.networks
         device = torch.device(context.device)
+        groups = Groups(
+            critics_group(self.networks, settings, device),
+            {"actor": actor_group(self.networks, settings, device)},
+            targets={
+                "critics": target_parameters(self.networks.target_critics, device),
+                "actor": target_parameters(self.target_actor, device),
+            },
+            tau=settings.tau,
+            delay=delay,
+        )
+        passes = make_passes(self.networks, next_actor=self.target_actor, members=1)
         super().__init__(
             spec,
             observation,
-            Groups(
-                critics_group(self.networks, settings, device),
-                {"actor": actor_group(self.networks, settings, device)},
-                targets={"critics": target_critics, "actor": self.target_actor},
-                tau=settings.tau,
-                delay=delay,
-            ),
-            losses=deterministic_losses(
-                actor,
-                critics,
-                self.target_actor,
-                target_critics,
-                next_action=next_action,
-                next_value=next_value,
-            ),
+            groups,
+            losses=deterministic_losses(passes, next_action=next_action, next_value=next_value),
             figures=FIGURES,
             waiting_figures=WAITING_FIGURES,
             context=context,

@@ -10,10 +10,11 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from omnirl.algorithms.shared.critic_losses import Critics, Reduction, summed_squares
+from omnirl.algorithms.shared.critic_losses import Reduction, summed_squares
 from omnirl.algorithms.shared.off_policy_learner import Losses, LossFunction
 from omnirl.algorithms.shared.targets import bootstrapped
 from omnirl.algorithms.shared.transition_tensors import TransitionTensors
+from omnirl.networks.actor_critic_passes import Passes
 
 FIGURES = ("critic_loss", "q_value")
 WAITING_FIGURES = ("actor_loss",)
@@ -21,32 +22,29 @@ NextAction = Callable[[Tensor, Generator], Tensor]
 """``(the target actor's action [N, A], random numbers) -> the action to bootstrap from``"""
 
 
-def deterministic_losses(
-    actor: Callable[[Tensor], Tensor],
-    critics: Critics,
-    target_actor: Callable[[Tensor], Tensor],
-    target_critics: Callable[[Tensor], Tensor],
-    *,
-    next_action: NextAction,
-    next_value: Reduction,
-) -> LossFunction:
+def deterministic_losses(passes: Passes, *, next_action: NextAction, next_value: Reduction) -> LossFunction:
     """Silver et al. 2014, Lillicrap et al. 2016 (arXiv:1509.02971), eq. 4-6; actors end before their tanh.
 
     The actor makes the first critic's value great. ``next_value`` reduces the target critics' [M, N, 1].
     """
+    actor, next_actor, critics, frozen_critics, target_critics = passes
 
     def losses(batch: TransitionTensors, rng: Generator, moves: bool) -> Losses:
-        with torch.no_grad():
-            action = next_action(target_actor(batch.next_obs).tanh(), rng)
-            following = next_value(target_critics(torch.cat((batch.next_obs, action), 1)))
-            target = bootstrapped(batch.reward, batch.discount, following)
-        outputs = critics(torch.cat((batch.obs, batch.action), 1))
-        critic = (summed_squares(outputs, target) * batch.weight).mean()
-        figures = (critic.detach(), outputs.detach().mean())
+        count, size = batch.action.shape
+        upcoming = next_action(next_actor(batch.next_obs).tanh(), rng)
+        following = next_value(target_critics.forward(torch.cat((batch.next_obs, upcoming), 1)))
+        outputs = critics.forward(torch.cat((batch.obs, batch.action), 1))
+        loss, slope = summed_squares(outputs, bootstrapped(batch.reward, batch.discount, following))
+        share = batch.weight / count
+        critics.backward(slope * share.unsqueeze(1))
+        figures = (torch.dot(loss, share), outputs.mean())
         if not moves:
-            return Losses(critic, figures)
-        gain = critics.frozen(torch.cat((batch.obs, actor(batch.obs).tanh()), 1), members=1).mean()
-        return Losses(critic - gain, figures, (-gain.detach(),))
+            return Losses(figures)
+        action = actor.forward(batch.obs).tanh()
+        values = frozen_critics.forward(torch.cat((batch.obs, action), 1))
+        d_action = frozen_critics.input_gradient(torch.full_like(values, -1.0 / count), size)
+        actor.backward(d_action * (1.0 - action.square()))
+        return Losses(figures, (-values.mean(),))
 
     return losses
 

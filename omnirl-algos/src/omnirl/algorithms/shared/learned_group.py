@@ -35,10 +35,6 @@ class LearnedGroup:
         self._max_grad_norm = max_grad_norm
         self._bounds = bounds
 
-    def zero_gradient(self) -> None:
-        """To be called before ``backward``."""
-        self.parameters.gradient.zero_()
-
     def clip(self) -> Tensor:
         """Clip the gradient; its norm before, 0-dimensional."""
         return clip_gradient_(self.parameters.gradient, self._max_grad_norm)

@@ -1,9 +1,9 @@
 """The learner of the actor-critic algorithms with replay: DDPG, TD3, SAC and TQC.
 
-An algorithm is this class with its own networks and ``losses``; nothing here knows which it is. All losses are
+An algorithm is this class with its own networks and ``losses``; nothing here knows which it is. All gradients are
 computed from the parameters as they were before the update (as in softlearning and rlkit, the code of SAC's
-authors), so one ``backward`` serves all, and a non-finite number anywhere leaves everything as it was. Every
-``delay``-th update also moves the groups that wait, and the targets (Fujimoto et al. 2018, section 5.2).
+authors), so that a non-finite number anywhere leaves everything as it was. Every ``delay``-th update also moves the
+groups that wait, and the targets (Fujimoto et al. 2018, section 5.2).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from omnirl.algorithms.shared.flat_parameters import FlatParameters
 from omnirl.algorithms.shared.learned_group import LearnedGroup
@@ -28,26 +28,25 @@ from omnirl.api import Array, ArraySpec, Clock, EnvSpec, LearnerContext, Rollout
 
 
 class Losses(NamedTuple):
-    """What a batch amounts to. ``total`` has the gradients of all groups that move; ``figures`` of every
-    update and ``waiting_figures`` of every ``delay``-th are 0-dimensional without a gradient."""
+    """Figures of a batch, 0-dimensional: those of every update, and those of every ``delay``-th."""
 
-    total: Tensor
     figures: tuple[Tensor, ...]
     waiting_figures: tuple[Tensor, ...] = ()
 
 
 LossFunction = Callable[[TransitionTensors, Generator, bool], Losses]
-"""``(batch, random numbers, whether the waiting groups move) -> Losses``; the generator is the CPU's."""
+"""``(batch, random numbers, whether the waiting groups move) -> Losses``; what is to move has its gradient written.
+The generator is the CPU's."""
 
 
 @dataclass(frozen=True)
 class Groups:
     """What learns, by name: ``critics`` in every update, ``waiting`` in every ``delay``-th; the actor is
-    among them. ``targets`` maps a group's name to a network of the same shapes that follows it by ``tau``."""
+    among them. ``targets`` maps a group's name to the parameters of its shapes that follow it by ``tau``."""
 
     critics: LearnedGroup
     waiting: Mapping[str, LearnedGroup]
-    targets: Mapping[str, nn.Module]
+    targets: Mapping[str, FlatParameters]
     tau: float
     delay: int = 1
 
@@ -80,11 +79,7 @@ class OffPolicyLearner:
         self._action = action_tensor(spec.action, self.device)
         self._losses = losses
         self._all = groups.all()
-        self._targets = {
-            name: FlatParameters(network, self.device, learned=False)
-            for name, network in groups.targets.items()
-        }
-        for name, target in self._targets.items():
+        for name, target in groups.targets.items():
             target.values.copy_(self._all[name].parameters.values)
         self._rng = torch.Generator()
         self._metrics = MetricSums((*figures, "grad_norm"), self.device)
@@ -98,24 +93,23 @@ class OffPolicyLearner:
     def observe(self, rollout: Rollout) -> None:
         """Nothing is normalised."""
 
+    @torch.no_grad()
     def learn(self, batch: Transitions, clock: Clock) -> None:
         """One gradient step of the critics, and where their turn has come of the rest and the targets."""
         groups = self.groups
         moves = (clock.update + 1) % groups.delay == 0
-        moving = (groups.critics, *groups.waiting.values()) if moves else (groups.critics,)
         tensors = transition_tensors(batch, self._observation, self._action, self.device)
         losses = self._losses(tensors, self._rng.manual_seed(clock.seed % 2**63), moves)
-        for group in moving:
-            group.zero_gradient()
-        losses.total.backward()  # type: ignore[no-untyped-call]
+        moving = (groups.critics, *groups.waiting.values()) if moves else (groups.critics,)
         norms = [group.clip() for group in moving]
-        finite = torch.isfinite(torch.stack((losses.total.detach(), *norms)).sum()).float()
+        health = torch.stack((*losses.figures, *losses.waiting_figures, *norms)).sum()
+        finite = (health - health).eq_(0.0)  # 1, and 0 where it is infinite or not a number
         for group in moving:
             group.step(clock, finite)
         self._metrics.add((*losses.figures, norms[0]), finite, {"lr": groups.waiting["actor"].lr(clock)})
         if moves:
             share = finite * groups.tau
-            for name, target in self._targets.items():
+            for name, target in groups.targets.items():
                 follow_(target, self._all[name].parameters, share)
             if losses.waiting_figures:
                 self._waiting_metrics.add(losses.waiting_figures, finite, {})
@@ -136,7 +130,7 @@ class OffPolicyLearner:
         """Networks, optimizers and the sums behind the unfinished row of the log."""
         return {
             **{name: group.state_dict() for name, group in self._all.items()},
-            "targets": {name: target.arrays() for name, target in self._targets.items()},
+            "targets": {name: target.arrays() for name, target in self.groups.targets.items()},
             "metrics": self._metrics.state_dict(),
             "waiting_metrics": self._waiting_metrics.state_dict(),
         }
@@ -145,7 +139,7 @@ class OffPolicyLearner:
         """Restore. KeyError or ValueError where the state is of another network."""
         for name, group in self._all.items():
             group.load_state_dict(state[name])
-        for name, target in self._targets.items():
+        for name, target in self.groups.targets.items():
             target.load(state["targets"][name])
         self._metrics.load_state_dict(state["metrics"])
         self._waiting_metrics.load_state_dict(state["waiting_metrics"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from omnirl.algorithms.shared.actor_critic_groups import actor_group, critics_group
+from omnirl.algorithms.shared.actor_critic_groups import actor_group, critics_group, target_parameters
 from omnirl.algorithms.shared.learned_group import LearnedGroup
 from omnirl.algorithms.shared.off_policy_config import SoftLearnerConfig
 from omnirl.algorithms.shared.off_policy_learner import Groups
@@ -30,7 +30,7 @@ def soft_groups(
     return Groups(
         critics_group(networks, settings, device),
         waiting,
-        targets={"critics": networks.target_critics},
+        targets={"critics": target_parameters(networks.target_critics, device)},
         tau=settings.tau,
     )
 

@@ -8,14 +8,18 @@ from omnirl.api import ActionSpec, ContinuousAction, DiscreteAction
 
 
 def target_entropy(action: ActionSpec, ratio: float) -> float:
-    """-A nats for continuous actions of size A; ``ratio`` ln n for one of n discrete ones.
+    """:func:`continuous_target_entropy`, or ``ratio`` ln n nats for one of n discrete actions.
 
-    The first is that of actions scaled to [-1, 1] (Haarnoja et al. 2018, arXiv:1812.05905, table 1), whatever
-    the environment's units. The second is ``ratio`` of the entropy of random play: the paper's 0.98
-    (Christodoulou 2019, arXiv:1910.07207) keeps the better of two actions below a probability of 0.583, 0.7
-    below 0.81, 0.5 below 0.89.
+    The latter is ``ratio`` of the entropy of random play: the paper's 0.98 (Christodoulou 2019, arXiv:1910.07207)
+    keeps the better of two actions below a probability of 0.583, 0.7 below 0.81, 0.5 below 0.89.
     """
     if isinstance(action, ContinuousAction):
-        return -float(len(action.low))
+        return continuous_target_entropy(action)
     assert isinstance(action, DiscreteAction)
     return ratio * math.log(action.n)
+
+
+def continuous_target_entropy(action: ContinuousAction) -> float:
+    """-A nats for actions of size A scaled to [-1, 1], whatever the environment's units (Haarnoja et al. 2018,
+    arXiv:1812.05905, table 1)."""
+    return -float(len(action.low))

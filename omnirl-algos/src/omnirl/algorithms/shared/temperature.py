@@ -25,9 +25,13 @@ class Temperature(nn.Module):
 
 
 def temperature_loss(log_temperature: Tensor, entropy: Tensor, target_entropy: float) -> Tensor:
-    """log alpha (H - target): alpha falls while the policy's entropy H is above its target.
+    """log alpha (H - target), and its gradient H - target into ``log_temperature.grad``: alpha falls while the
+    policy's entropy H is above its target.
 
     Haarnoja et al. 2018 (arXiv:1812.05905), eq. 18, with log alpha for alpha, as their code has it; H is the
     mean of -log pi. All 0-dimensional.
     """
-    return log_temperature * (entropy.detach() - target_entropy)
+    excess = entropy - target_entropy
+    assert log_temperature.grad is not None
+    log_temperature.grad.copy_(excess)
+    return log_temperature.detach() * excess
