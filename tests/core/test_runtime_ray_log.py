@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from omnirl.api.errors import DiskError
 from omnirl.runtime import ray_log
 from omnirl.runtime.ray_log import RayLog
 
@@ -168,3 +169,9 @@ def test_logger_and_descriptor_are_as_before(tmp_path: Path) -> None:
         assert os.fstat(2).st_ino == (tmp_path / "ray.log").stat().st_ino
     assert (logger.handlers, logger.propagate, os.fstat(2).st_ino, sys.stderr) == before
     assert not (tmp_path / "ray.log").exists()
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "ray.log").mkdir()
+    with pytest.raises(DiskError, match=r"ray\.log: cannot be written: Is a directory"):
+        RayLog(tmp_path)

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from omnirl.api.errors import DiskError
+
 RAY_LOG, RAY_LOG_BEFORE = "ray.log", "ray.prev.log"
 LARGEST_FILE = 4 << 20
 _MOST_AT_ONCE = 64 << 10
@@ -43,11 +45,14 @@ class _Source:
 
 
 class RayLog:
-    """Appends to the folder's ``ray.log``. Nothing that goes wrong in writing it harms the run."""
+    """Appends to the folder's ``ray.log``; raises DiskError where it cannot. What goes wrong later harms no run."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / RAY_LOG
-        self._stream: IO[bytes] = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
+        try:
+            self._stream: IO[bytes] = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
+        except OSError as error:
+            raise DiskError(f"{self.path}: cannot be written: {error.strerror}") from error
         self._lock = threading.RLock()
         self._sources: dict[Path, _Source] = {}
         self._folder: Path | None = None
