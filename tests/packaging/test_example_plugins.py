@@ -121,6 +121,24 @@ def test_a_saved_agent_is_tested(clean: Run) -> None:
     assert figures["metrics"]["detour"] == 0.0
 
 
+def test_the_environment_is_fit_for_training(clean: Run) -> None:
+    said = json.loads(
+        clean("omnirl", "envs", "check", "--backend", "acme_gridworld", "env.size=4", "--json").stdout
+    )
+    assert (said["environment"], said["status"], said["checks"]) == ("acme_gridworld", "ok", [])
+    assert said["steps"] == 1000
+    assert said["episodes"] >= 25  # none is longer than 40 steps
+
+
+def test_an_agent_is_filmed_without_gymnasium(clean: Run) -> None:
+    pytest.importorskip("imageio_ffmpeg")
+    train(clean, "filmed")
+    video = json.loads(clean("omnirl", "record", "filmed", "--out", "walk.gif", "--json").stdout)
+    assert (video["file"], video["width"], video["height"]) == ("walk.gif", 80, 80)
+    assert video["frames"] == video["metrics"]["length_mean"] + 1
+    assert clean("omnirl", "enjoy", "filmed", check=False).returncode == 2  # it has no window
+
+
 @pytest.mark.parametrize("name", ["acme-gridworld", "acme-reinforce"])
 def test_their_own_tests_pass(clean: Run, name: str) -> None:
     done = clean(
