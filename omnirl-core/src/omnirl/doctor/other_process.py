@@ -24,7 +24,9 @@ environment = load_object(given["backend"]).build_env(config, EnvContext("sample
 environment.reset(0, 0)
 environment.close()
 """
-_REMEDY = "register it in a module that others can import (Gymnasium: env.imports), and give it plain values only"
+_REMEDY = (
+    "register it in a module that others can import (Gymnasium: env.imports), and give it plain values only"
+)
 
 
 def look(backend: EnvBackendSpec, config: Any) -> Iterator[EnvFinding]:
