@@ -13,6 +13,7 @@ import pytest
 
 UPDATES = 200
 TESTING = "env.module=omnirl.testing.environments"
+MOTION = [TESTING, "env.id=motion", "env.frame_stack=3", "env.length=11"]
 CASES = {
     "ppo-cartpole": ["cartpole-ppo", "runner.eval_interval=50"],
     "ppo-pendulum": ["pendulum-ppo", "modules.memory.unroll_length=16", "modules.learner.minibatch_size=32"],
@@ -22,6 +23,11 @@ CASES = {
             "modules.memory.batch_size=512",
             "modules.network.hidden_sizes=[512, 512]",
         ),  # slow enough to be hit
+    ],
+    "ppo-stacks": ["agent.module=ppo", *MOTION, "modules.memory.unroll_length=64"],
+    "dqn-stacks": [
+        *("agent.module=dqn", *MOTION, "modules.memory.capacity=400", "modules.memory.warmup_steps=300"),
+        *("modules.memory.batch_size=256", "modules.memory.n_step=2", "modules.network.hidden_sizes=[512]"),
     ],
     "ppo-dictionary": [
         *("agent.module=ppo", TESTING, "env.id=signpost", "modules.memory.unroll_length=16"),

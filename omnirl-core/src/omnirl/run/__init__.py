@@ -169,7 +169,7 @@ class LoadedPolicy:
     meta: Mapping[str, Any]
 
     def choose_action(self, obs: Obs) -> Array:
-        """[B, *obs] -> [B, *act], in environment units."""
+        """[B, *obs] -> [B, *act], in environment units; ``*obs`` as ``spec.observation.stacked()`` says."""
         rows = next(iter(obs.values())) if isinstance(obs, Mapping) else obs
         context = ActContext(np.random.default_rng(0), 0, 1.0, np.zeros(len(rows), bool))
         return self.policy.choose_action(obs, context)
