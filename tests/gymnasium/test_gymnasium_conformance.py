@@ -18,6 +18,7 @@ class TestGymnasium(BackendSuite):
         "terminated or truncated": CARTPOLE,
         "continuous and truncated": {"id": "Pendulum-v1", "kwargs": {"max_episode_steps": 40}},
         "discrete observations": {"id": "FrozenLake-v1"},
+        "in processes of their own": {**CARTPOLE, "vectorization": "process"},
     }
 
     def reference(self, env):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
@@ -73,7 +73,7 @@ class ResolvedConfig:
     def replace(self, changes: Tree | Mapping[str, Any]) -> ResolvedConfig:
         """The same configuration with some values changed. Raises ConfigError."""
         tree = changes if isinstance(changes, Tree) else from_mapping(changes, "override")
-        return resolve(merge(self.tree, tree), self.registry)
+        return replace(resolve(merge(self.tree, tree), self.registry), notes=self.notes)
 
 
 def resolve(tree: Tree, registry: Registry) -> ResolvedConfig:

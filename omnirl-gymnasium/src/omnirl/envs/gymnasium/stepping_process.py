@@ -49,7 +49,11 @@ class Assignment:
 
 def main() -> None:
     """Serve until the connection ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # what is sent to all processes of a run is the parent's to handle
+        signal.signal(number, signal.SIG_IGN)
     connection, memory = Connection(int(sys.argv[1])), int(sys.argv[2])
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     try:
