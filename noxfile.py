@@ -16,6 +16,7 @@ lowest         core and Gymnasium backend with the oldest releases that they say
 docs           the documentation site, without a warning and without a dead link
 faults         all three, and does every fault five times over (a table in the docs; not a test of each change)
 learning       all three, and trains the ladder of tests/learning (results in the docs; hours)
+environments   all three with the real suites, and short runs on those and on environments of others (a table)
 bench          throughput against Stable-Baselines3, in pairs (not a test: it takes a quiet machine)
 =============  ========================================================================================
 
@@ -44,6 +45,7 @@ PARTS = {  # what each distribution brings, for its coverage
     "algos": ["omnirl.algorithms", "omnirl.networks"],
     "gymnasium": ["omnirl.envs.gymnasium"],
 }
+SUITES = "[box2d,mujoco,atari,minatar,image,video]"  # the extras of omnirl-gymnasium
 PYTEST = (
     "pytest",
     "pytest-cov",
@@ -108,11 +110,15 @@ def wheels(session: nox.Session) -> Path:
     return folder
 
 
-def install(session: nox.Session, *parts: str, extras: str = "", tools: tuple[str, ...] = PYTEST) -> None:
-    """Install the wheels of ``parts`` (core, algos, gymnasium) and ``tools``, at the tested versions."""
+def install(
+    session: nox.Session, *parts: str, extras: str = "", suites: str = "", tools: tuple[str, ...] = PYTEST
+) -> None:
+    """Install the wheels of ``parts`` (core, algos, gymnasium) and ``tools``, at the tested versions; ``extras`` of the
+    core, ``suites`` of the Gymnasium backend."""
     folder = wheels(session)
     files = [f"./{next(folder.glob(f'omnirl_{part}-*.whl'))}" for part in parts]
-    wanted = [f"{file}{extras if 'omnirl_core' in file else ''}" for file in files]
+    optional = {"omnirl_core": extras, "omnirl_gymnasium": suites}
+    wanted = [file + "".join(some for name, some in optional.items() if name in file) for file in files]
     session.install("-q", "-c", "constraints.txt", *wanted, *tools)
     # a reused environment may hold an older build of the same version
     session.install("-q", "--force-reinstall", "--no-deps", *files)
@@ -184,7 +190,8 @@ def algos(session: nox.Session) -> None:
 @nox.session(python=PYTHONS)
 def gymnasium(session: nox.Session) -> None:
     """The Gymnasium backend, without an algorithm."""
-    install(session, "core", "gymnasium")
+    # The suites on one Python only: the other sessions show that the backend does without them.
+    install(session, "core", "gymnasium", suites=SUITES if session.python == HERE else "")
     absent(session, "torch")
     run_tests(session, "gymnasium", *PARTS["gymnasium"])
 
@@ -192,7 +199,7 @@ def gymnasium(session: nox.Session) -> None:
 @nox.session(python=[HERE])
 def integration(session: nox.Session) -> None:
     """All three together: training, resuming and the command line."""
-    install(session, "core", "algos", "gymnasium", extras="[plot]")
+    install(session, "core", "algos", "gymnasium", extras="[plot]", suites=SUITES)
     run_tests(session, "integration", *PARTS["core"], *PARTS["algos"], *PARTS["gymnasium"])
 
 
@@ -301,12 +308,20 @@ def learning(session: nox.Session) -> None:
 
 
 @nox.session(python=[HERE])
+def environments(session: nox.Session) -> None:
+    """Short runs on the real suites and on environments of others; options: ``-- --only Pong``."""
+    tools = ("psutil", "-r", "tests/environments/requirements.txt")
+    install(session, "core", "algos", "gymnasium", extras="[plot]", suites=SUITES, tools=tools)
+    session.run("python", "tests/environments/measure.py", *session.posargs)
+
+
+@nox.session(python=[HERE])
 def bench(session: nox.Session) -> None:
     """PPO, DQN and the start beside Stable-Baselines3, written into the docs; options: ``-- --pairs 3``."""
     tools = ("-r", "tests/benchmarks/requirements.txt", "psutil")
     install(session, "core", "algos", "gymnasium", extras="[plot]", tools=tools)
     folder = Path(session.create_tmp())
     measured, started = str(folder / "throughput.json"), str(folder / "startup.json")
-    session.run("python", "tests/benchmarks/ppo_dqn_vs_sb3.py", "--json", measured, *session.posargs)
+    session.run("python", "tests/benchmarks/throughput_vs_sb3.py", "--json", measured, *session.posargs)
     session.run("python", "tests/benchmarks/startup.py", "--json", started)
     session.run("python", "tests/benchmarks/report.py", measured, started, "docs")
