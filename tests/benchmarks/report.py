@@ -14,6 +14,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from works import WORKS
 
 SIDES = {
     "sb3": "Stable-Baselines3",
@@ -21,12 +22,6 @@ SIDES = {
     "ray": "OmniRL on Ray",
     "ray-lead1": "OmniRL on Ray, lead 1",
 }
-WORKS = {
-    "ppo-8": "PPO, CartPole-v1, 8 environments x 128 steps, 4 epochs of 4 minibatches, [64, 64]: steps/s",
-    "ppo-16": "PPO, the same with 16 environments: steps/s",
-    "dqn": "DQN, CartPole-v1, one update per step, batches of 64, [64, 64]: updates/s",
-}
-FIGURE = {"ppo-8": "steps_per_s", "ppo-16": "steps_per_s", "dqn": "updates_per_s"}
 PAGE = """# Benchmarks
 
 Measured by `python -m nox -s bench` in {pairs} alternating rounds: each round runs every side once, in processes
@@ -41,9 +36,10 @@ to the machine ({machine}).
 
 def throughput(result: dict[str, Any]) -> list[str]:
     """The table of one work."""
-    figure = FIGURE[result["work"]]
+    work = WORKS[result["work"]]
+    figure = work.figure
     lines = [
-        f"## {WORKS[result['work']]}",
+        f"## {work.title}",
         "",
         "| side | per second | ratio | least - greatest | gradient steps | stepping alone, steps/s | vector stepping |",
         "| --- | ---: | ---: | ---: | ---: | ---: | --- |",

@@ -1,6 +1,6 @@
-"""One run of OmniRL for ppo_dqn_vs_sb3.py: trains, then prints one line of JSON.
+"""One run of OmniRL for throughput_vs_sb3.py: trains, then prints one line of JSON.
 
-The times are those of log.csv: a row per update for PPO, one per quarter of a second for DQN, whose updates
+The times are those of log.csv: a row per update for PPO, one per quarter of a second for the others, whose updates
 go many to a call and would otherwise be cut into calls of one.
 """
 
@@ -15,61 +15,71 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from works import WORKS, Work
 
 from omnirl import run
 from omnirl.api.environment import EnvContext
+from omnirl.api.specs import ContinuousAction
 from omnirl.envs.gymnasium.backend import BACKEND
 from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.runtime import checkpoint
 
-WARMUP = 1000  # steps before DQN's first update
 
-
-def configuration(work: str, side: str, updates: int, threads: int, seed: int) -> dict[str, Any]:
+def configuration(name: str, side: str, updates: int, threads: int, seed: int) -> dict[str, Any]:
     """The hyperparameters of side_sb3.py; vf_coef is twice its, since our value loss is 1/2 MSE."""
-    ppo = work.startswith("ppo")
-    count = int(work.removeprefix("ppo-")) if ppo else 1
+    work = WORKS[name]
     runner = {
         "num_samplers": 1,
-        "num_envs_per_sampler": count,
+        "num_envs_per_sampler": work.envs,
         "max_updates": updates,
         "num_evaluators": 1,
         "num_episodes": 1,
         "eval_interval": 0,
         "save_interval": 3600,
-        "log_interval": 0 if ppo else 0.25,
+        "log_interval": 0 if work.algorithm == "ppo" else 0.25,
     }
     if side == "ray-lead1":
         runner["max_lead"] = 1
-    network = {"hidden_sizes": [64, 64], "activation": "tanh" if ppo else "relu"}
+    modules = {"ppo": ppo_modules, "dqn": dqn_modules}.get(work.algorithm, continuous_modules)
     return {
         "runner": runner,
         "device": {"learner": "cpu", "threads": threads},
         "seed": seed,
-        "env": {"module": "gymnasium", "id": "CartPole-v1"},
-        "agent": {"module": "ppo" if ppo else "dqn"},
-        "modules": {**(ppo_modules(count) if ppo else dqn_modules()), "network": network},
+        "env": {"module": "gymnasium", "id": work.env},
+        "agent": {"module": work.algorithm},
+        "modules": modules(work),
     }
 
 
-def ppo_modules(count: int) -> dict[str, Any]:
-    """PPO's sections but the network."""
+def ppo_modules(work: Work) -> dict[str, Any]:
+    """PPO's sections."""
     learner = {
         **{"lr": 3e-4, "gamma": 0.99, "gae_lambda": 0.95, "clip": 0.2, "ent_coef": 0.0, "vf_coef": 1.0},
-        **{"max_grad_norm": 0.5, "epochs": 4, "minibatch_size": count * 128 // 4},
+        **{"max_grad_norm": 0.5, "epochs": 4, "minibatch_size": work.steps // 4},
     }
-    return {"learner": learner, "memory": {"unroll_length": 128}}
+    network = {"hidden_sizes": [64, 64], "activation": "tanh"}
+    return {"learner": learner, "memory": {"unroll_length": 128}, "network": network}
 
 
-def dqn_modules() -> dict[str, Any]:
-    """DQN's sections but the network. A rollout of 256 steps, as in the preset, is worth a call on Ray."""
+def dqn_modules(work: Work) -> dict[str, Any]:
+    """DQN's sections. A rollout of 256 steps, as in the preset, is worth a call on Ray."""
     return {
         "learner": {
             **{"lr": 1e-3, "gamma": 0.99, "target_update_interval": 500, "max_grad_norm": 10.0},
             "steps_per_update": 1,
         },
-        "memory": {"capacity": 50_000, "batch_size": 64, "warmup_steps": WARMUP, "unroll_length": 256},
+        "memory": {"capacity": 50_000, "batch_size": 64, "warmup_steps": work.warmup, "unroll_length": 256},
         "policy": {"epsilon": {"kind": "linear", "start": 1.0, "end": 0.05, "until": 0.5}},
+        "network": {"hidden_sizes": [64, 64], "activation": "relu"},
+    }
+
+
+def continuous_modules(work: Work) -> dict[str, Any]:
+    """Those of SAC, TD3 and TQC; what is not given are the defaults of both sides."""
+    return {
+        "learner": {"lr": 3e-4, "gamma": 0.99, "tau": 0.005, "steps_per_update": 1},
+        "memory": {"capacity": 50_000, "batch_size": 256, "warmup_steps": work.warmup, "unroll_length": 64},
+        "network": {"hidden_sizes": [256, 256], "activation": "relu"},
     }
 
 
@@ -84,8 +94,9 @@ def between_second_and_last(log: Path) -> dict[str, float]:
 
 
 def gradient_steps(run_dir: Path) -> int:
-    """How many steps the optimizer made, by its own count in the last checkpoint."""
-    counts = list(_named("steps", checkpoint.load_latest(run_dir).tree))
+    """How many steps the optimizer made, by its own count in the last checkpoint; of several, the critics'."""
+    tree = checkpoint.load_latest(run_dir).tree
+    counts = list(_named("steps", next(_named("critics", tree), tree)))
     if len(counts) != 1:
         raise SystemExit(f"the checkpoint holds {len(counts)} optimizers' counts")
     return int(counts[0].item())
@@ -100,19 +111,24 @@ def _named(name: str, tree: Any) -> Any:
                 yield from _named(name, value)
 
 
-def stepping_alone(count: int, seconds: float = 1.0) -> float:
+def stepping_alone(work: Work, seconds: float = 1.0) -> float:
     """Steps/s with random actions, ended episodes begun anew as in training, for at least ``seconds``."""
-    env = BACKEND.build_env(GymnasiumConfig(id="CartPole-v1"), EnvContext("sampler", 0, count))
-    actions = np.random.default_rng(0).integers(0, 2, (256, count))
-    for index in range(count):
+    config = GymnasiumConfig(id=work.env)
+    env = BACKEND.build_env(config, EnvContext("sampler", 0, work.envs))
+    action, rng = BACKEND.get_env_spec(config).action, np.random.default_rng(0)
+    if isinstance(action, ContinuousAction):
+        actions = rng.uniform(*action.bounds(), (256, work.envs, *action.shape)).astype(np.float32)
+    else:
+        actions = rng.integers(0, action.n, (256, work.envs))
+    for index in range(work.envs):
         env.reset(index, seed=index)
     steps, start = 0, time.perf_counter()
     while (passed := time.perf_counter() - start) < seconds:
-        for action in actions:
-            step = env.step(action)
+        for row in actions:
+            step = env.step(row)
             for index in np.flatnonzero(step.terminated | step.truncated):
                 env.reset(int(index), seed=steps + int(index))
-        steps += actions.size
+        steps += len(actions) * work.envs
     env.close()
     return steps / passed
 
@@ -133,7 +149,7 @@ def main() -> None:
             **between_second_and_last(run_dir / "log.csv"),
             "gradient_steps": gradient_steps(run_dir),
             "vector": "stepped in the process",
-            "stepping_alone": stepping_alone(settings["runner"]["num_envs_per_sampler"]),
+            "stepping_alone": stepping_alone(WORKS[work]),
         }
     print(json.dumps(result))
 

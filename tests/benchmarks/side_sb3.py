@@ -1,4 +1,4 @@
-"""One run of Stable-Baselines3 for ppo_dqn_vs_sb3.py: trains, then prints one line of JSON."""
+"""One run of Stable-Baselines3 for throughput_vs_sb3.py: trains, then prints one line of JSON."""
 
 from __future__ import annotations
 
@@ -8,45 +8,63 @@ import time
 from typing import Any
 
 import torch
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import DQN, PPO, SAC, TD3
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
+from works import WORKS
 
-WARMUP = 1000  # steps before DQN's first update
 
-
-def build(work: str, seed: int) -> tuple[BaseAlgorithm, VecEnv]:
+def build(name: str, seed: int) -> tuple[BaseAlgorithm, VecEnv]:
     """The algorithm and its environments, with the hyperparameters of side_omnirl.py."""
-    count = int(work.removeprefix("ppo-")) if work.startswith("ppo") else 1
-    env = make_vec_env("CartPole-v1", n_envs=count, seed=seed, vec_env_cls=DummyVecEnv)
-    shared = {"seed": seed, "device": "cpu", "gamma": 0.99}
-    if work.startswith("ppo"):
+    work = WORKS[name]
+    env = make_vec_env(work.env, n_envs=work.envs, seed=seed, vec_env_cls=DummyVecEnv)
+    shared: dict[str, Any] = {"seed": seed, "device": "cpu", "gamma": 0.99}
+    if work.algorithm == "ppo":
         network = {"net_arch": {"pi": [64, 64], "vf": [64, 64]}}
-        minibatch = count * 128 // 4
         return (
             PPO(
-                "MlpPolicy", env, learning_rate=3e-4, n_steps=128, batch_size=minibatch, n_epochs=4,
+                "MlpPolicy", env, learning_rate=3e-4, n_steps=128, batch_size=work.steps // 4, n_epochs=4,
                 gae_lambda=0.95, clip_range=0.2, ent_coef=0.0, vf_coef=0.5, max_grad_norm=0.5,
                 policy_kwargs=network, **shared,
             ),
             env,
         )  # fmt: skip
+    shared.update(buffer_size=50_000, learning_starts=work.warmup, train_freq=1, gradient_steps=1)
+    if work.algorithm == "dqn":
+        return (
+            DQN(
+                "MlpPolicy", env, learning_rate=1e-3, batch_size=64, target_update_interval=500,
+                exploration_fraction=0.5, exploration_final_eps=0.05, max_grad_norm=10,
+                policy_kwargs={"net_arch": [64, 64]}, **shared,
+            ),
+            env,
+        )  # fmt: skip
     return (
-        DQN(
-            "MlpPolicy", env, learning_rate=1e-3, buffer_size=50_000, learning_starts=WARMUP, batch_size=64,
-            train_freq=1, gradient_steps=1, target_update_interval=500, exploration_fraction=0.5,
-            exploration_final_eps=0.05, max_grad_norm=10, policy_kwargs={"net_arch": [64, 64]}, **shared,
+        continuous(work.algorithm)(
+            "MlpPolicy", env, learning_rate=3e-4, batch_size=256, tau=0.005,
+            policy_kwargs={"net_arch": [256, 256]}, **shared,
         ),
         env,
     )  # fmt: skip
 
 
+def continuous(algorithm: str) -> Any:
+    """The class of an algorithm for continuous actions; sb3-contrib is needed for its own alone."""
+    if algorithm == "tqc":
+        from sb3_contrib import TQC
+
+        return TQC
+    return {"sac": SAC, "td3": TD3}[algorithm]
+
+
 def watch(model: Any) -> tuple[list[tuple[float, int]], list[int]]:
-    """Note (time, environment steps) after each update, and count the optimizer's steps."""
+    """Note (time, environment steps) after each update, and count the optimizer's steps (of several, the critics')."""
     moments: list[tuple[float, int]] = []
     counted = [0]
-    train, step = model.train, model.policy.optimizer.step
+    critics = getattr(model, "critic", None)
+    optimizer = model.policy.optimizer if critics is None else critics.optimizer
+    train, step = model.train, optimizer.step
 
     def timed_train(*args: Any, **kwargs: Any) -> None:
         train(*args, **kwargs)
@@ -56,7 +74,7 @@ def watch(model: Any) -> tuple[list[tuple[float, int]], list[int]]:
         counted[0] += 1
         return step(*args, **kwargs)
 
-    model.train, model.policy.optimizer.step = timed_train, counted_step
+    model.train, optimizer.step = timed_train, counted_step
     return moments, counted
 
 
@@ -79,9 +97,7 @@ def main() -> None:
     torch.set_num_threads(int(threads))
     model, env = build(work, int(seed))
     moments, counted = watch(model)
-    steps_per_update = env.num_envs * 128 if work.startswith("ppo") else 1
-    warmup = 0 if work.startswith("ppo") else WARMUP
-    model.learn(warmup + int(updates) * steps_per_update)
+    model.learn(WORKS[work].warmup + int(updates) * WORKS[work].steps)
     if len(moments) != int(updates):
         raise SystemExit(f"{len(moments)} updates instead of {updates}")
     (start, first_steps), (end, last_steps) = moments[1], moments[-1]

@@ -6,9 +6,11 @@ have the same environment, hyperparameters, network and torch threads, make the 
 (counted in the optimizers) and evaluate nothing; time runs from the second update to the last. Each side's
 stepping alone, with random actions, stands beside. ::
 
-    python tests/benchmarks/ppo_dqn_vs_sb3.py --pairs 5 --json result.json
+    python tests/benchmarks/throughput_vs_sb3.py --pairs 5 --json result.json
 
-====================  ===========================================================================
+The works are in works.py.
+
+==========  ===========================================================================
 work                  both sides
 ====================  ===========================================================================
 ppo-8, ppo-16         PPO, 8 or 16 environments x 128 steps, 4 epochs of 4 minibatches, [64, 64]
@@ -38,18 +40,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-WORKS = ("ppo-8", "ppo-16", "dqn")
-SIDES = {"ppo-8": ("sb3", "local", "ray", "ray-lead1"), "ppo-16": ("sb3", "local", "ray", "ray-lead1")}
-SIDES["dqn"] = ("sb3", "local", "ray")
+from works import WORKS
+
 DRIVERS = {"sb3": "side_sb3.py"}  # every other side is OmniRL's
-FIGURES = {"ppo-8": "steps_per_s", "ppo-16": "steps_per_s", "dqn": "updates_per_s"}
+SIDES = ("sb3", "local", "ray", "ray-lead1")
 
 
 def measure(options: argparse.Namespace, work: str, side: str, seed: int) -> dict[str, Any]:
     """Run one side once in a process of its own and return what it measured."""
     here = Path(__file__).parent
     python = options.sb3_python if side == "sb3" else sys.executable
-    updates = options.ppo_updates if work.startswith("ppo") else options.dqn_updates
+    updates = options.updates or WORKS[work].updates
     script = here / DRIVERS.get(side, "side_omnirl.py")
     command = [python, str(script), work, side, str(updates), str(options.threads), str(seed)]
     env = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "MKL_NUM_THREADS": str(options.threads)}
@@ -62,16 +63,17 @@ def measure(options: argparse.Namespace, work: str, side: str, seed: int) -> dic
 
 def compare(options: argparse.Namespace, work: str) -> dict[str, Any]:
     """Run ``options.pairs`` rounds of one work; every round runs its sides in the opposite order."""
-    sides = [side for side in SIDES[work] if side in options.sides]
+    sides = [side for side in WORKS[work].sides if side in options.sides]
+    figure = WORKS[work].figure
     rounds: list[dict[str, dict[str, Any]]] = []
     for number in range(options.pairs):
         order = sides if number % 2 == 0 else sides[::-1]
         rounds.append({side: measure(options, work, side, number) for side in order})
-        told = "  ".join(f"{side} {rounds[-1][side][FIGURES[work]]:,.0f}" for side in sides)
+        told = "  ".join(f"{side} {rounds[-1][side][figure]:,.0f}" for side in sides)
         print(f"{work} round {number + 1}/{options.pairs}: {told}", file=sys.stderr, flush=True)
     return {
         "work": work,
-        "sides": {side: _summary(rounds, side, FIGURES[work]) for side in sides},
+        "sides": {side: _summary(rounds, side, figure) for side in sides},
         "rounds": rounds,
     }
 
@@ -114,7 +116,7 @@ def table(result: dict[str, Any]) -> str:
 
 def machine() -> dict[str, Any]:
     """What the figures were measured on."""
-    names = ("numpy", "torch", "ray", "gymnasium", "omnirl-core", "stable-baselines3")
+    names = ("numpy", "torch", "ray", "gymnasium", "omnirl-core", "stable-baselines3", "sb3-contrib")
     versions = {}
     for name in names:
         try:
@@ -129,13 +131,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--work", nargs="+", choices=WORKS, default=WORKS)
-    parser.add_argument("--sides", nargs="+", choices=SIDES["ppo-8"], default=SIDES["ppo-8"])
+    parser.add_argument("--work", nargs="+", choices=WORKS, default=tuple(WORKS))
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=SIDES)
     parser.add_argument("--pairs", type=int, default=5, help="rounds; the table shows medians over them")
-    parser.add_argument(
-        "--ppo-updates", type=int, default=40, help="rollouts learnt from, 16 gradient steps each"
-    )
-    parser.add_argument("--dqn-updates", type=int, default=8000, help="gradient steps")
+    parser.add_argument("--updates", type=int, help="updates of every work; unset: each work's own number")
     parser.add_argument("--threads", type=int, default=1, help="torch's threads, on both sides")
     parser.add_argument("--sb3-python", default=sys.executable, help="a Python that has stable-baselines3")
     parser.add_argument("--json", type=Path, help="write all rounds to this file")
