@@ -79,5 +79,6 @@ class OffPolicyNetworkConfig(ValueNetworkConfig):
 
 class CriticsNetworkConfig(OffPolicyNetworkConfig):
     """The same with a number of critics."""
+    kind: Literal["mlp"] = Field(default="mlp", description="mlp, the network for vectors")
 
     num_critics: PositiveInt = Field(default=2, description="critics, each with a target network")
