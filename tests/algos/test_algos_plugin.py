@@ -8,10 +8,11 @@ import subprocess
 import sys
 from importlib import resources
 
+import numpy as np
 import pytest
 
 from omnirl.algorithms import plugin
-from omnirl.api import ConfigError, FlowContext
+from omnirl.api import ArraySpec, ConfigError, ContinuousAction, DiscreteAction, EnvSpec, FlowContext
 from omnirl.api.plugin import API_NUMBER, load_object
 from omnirl.config.files import load_text
 from omnirl.testing.spaces import spaces_of
@@ -22,7 +23,11 @@ MODULES = ["omnirl.algorithms.plugin", "omnirl.presets", "omnirl.networks", "omn
 
 def test_it_is_written_for_the_api():
     assert plugin.OMNIRL_API == API_NUMBER
-    assert [spec.name for spec in plugin.omnirl_algorithms()] == ["ppo", "dqn", "ddpg", "td3", "sac"]
+    names = [spec.name for spec in plugin.omnirl_algorithms()]
+    assert {"ppo", "dqn", "ddqn", "dueling_dqn", "per_dqn", "c51", "qr_dqn", "ddpg", "td3", "sac"} <= set(
+        names
+    )
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("spec", plugin.ALGORITHMS, ids=lambda spec: spec.name)
@@ -51,26 +56,24 @@ def loaded_after(statement, *names):
 
 
 @pytest.mark.parametrize("spec", plugin.ALGORITHMS, ids=lambda spec: spec.name)
-def test_acting_and_counting_need_no_torch(spec):
+def test_acting_and_counting_need_no_torch(spec, learner_context, tmp_path):
     """Built and used, not only imported: a policy acts, a memory and the pacing are made."""
-    action, outputs = "DiscreteAction(2)", 2
+    action = DiscreteAction(2)
     if "discrete" not in spec.supports.actions:
-        action, outputs = "ContinuousAction((-1.0,), (1.0,))", {"ddpg": 1, "td3": 1}.get(spec.name, 2)
+        action = ContinuousAction((-1.0,), (1.0,))
+    config, env_spec = load_object(spec.config)(), EnvSpec(ArraySpec((3,)), action)
+    weights = load_object(spec.learner)(config, env_spec, learner_context).get_weights()
+    np.savez(tmp_path / "weights.npz", **weights)
     code = f"""
 import numpy as np
 from omnirl.api import *
 from omnirl.api.plugin import load_object
 config = load_object({spec.config!r})()
-spec = EnvSpec(ArraySpec((3,)), {action})
+spec = EnvSpec(ArraySpec((3,)), {action!r})
 load_object({spec.data_flow!r})(config, FlowContext(8, 1))
 load_object({spec.memory!r})(config, spec, MemoryContext(0, 1, lambda array, op: array))
 policy = load_object({spec.policy!r})(config, spec, PolicyContext("sampler", 0, 1, 2))
-sizes, weights = (3, *config.network.hidden_sizes, {outputs}), {{}}
-prefix = "policy." if {spec.name!r} == "ppo" else ""
-for i, (d_in, d_out) in enumerate(zip(sizes[:-1], sizes[1:])):
-    weights[f"{{prefix}}layers.{{i}}.weight"] = np.zeros((d_out, d_in), np.float32)
-    weights[f"{{prefix}}layers.{{i}}.bias"] = np.zeros(d_out, np.float32)
-policy.set_weights(weights)
+policy.set_weights(dict(np.load({str(tmp_path / "weights.npz")!r})))
 act = ActContext(np.random.default_rng(0), 0, 0.0, np.zeros(2, bool))
 assert policy.sample_action(np.zeros((2, 3), np.float32), act).action.shape == (2, *spec.action.shape)
 """
@@ -120,7 +123,7 @@ def test_presets_are_valid_and_name_their_source(preset, specs):
     assert "Hyperparameters: " in text
     data = load_text(text, name).data
     algorithm = specs[data["agent"]["module"]]
-    assert preset.name.endswith(algorithm.name)
+    assert preset.name.endswith(algorithm.name.replace("_", "-"))
     config = load_object(algorithm.config).model_validate(data["modules"])
     runner = data["runner"]
     context = FlowContext(runner["num_envs_per_sampler"], runner["num_samplers"])

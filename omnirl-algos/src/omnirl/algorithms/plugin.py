@@ -9,6 +9,26 @@ OMNIRL_API = 1
 _AGENT_FILE = "omnirl.algorithms.shared.torch_state:AGENT_FILE"
 _HEALTH = ("grad_norm", "lr", "nonfinite_updates", "nonfinite_in_row")
 
+
+def _value_learner(name: str, summary: str) -> AlgorithmSpec:
+    package = f"omnirl.algorithms.{name}"
+    return AlgorithmSpec(
+        name=name,
+        summary=summary,
+        family="value",
+        supports=Supports(
+            actions=("discrete",), observations=("vector", "image", "dict"), action_mask=True
+        ),
+        config=f"{package}.config:Config",
+        data_flow=f"{package}.config:data_flow",
+        policy=f"{package}.policy:Policy",
+        memory=f"{package}.memory:Memory",
+        learner=f"{package}.learner:Learner",
+        agent_file=_AGENT_FILE,
+        metric_names=("loss", "q_value", "td_error", "epsilon", *_HEALTH),
+    )
+
+
 ALGORITHMS = (
     AlgorithmSpec(
         name="ppo",
@@ -35,20 +55,16 @@ ALGORITHMS = (
             *_HEALTH,
         ),
     ),
-    AlgorithmSpec(
-        name="dqn",
-        summary="Deep Q-network: off-policy, one network of action values",
-        family="value",
-        supports=Supports(
-            actions=("discrete",), observations=("vector", "image", "dict"), action_mask=True
-        ),
-        config="omnirl.algorithms.dqn.config:Config",
-        data_flow="omnirl.algorithms.dqn.config:data_flow",
-        policy="omnirl.algorithms.dqn.policy:Policy",
-        memory="omnirl.algorithms.dqn.memory:Memory",
-        learner="omnirl.algorithms.dqn.learner:Learner",
-        agent_file=_AGENT_FILE,
-        metric_names=("loss", "q_value", "td_error", "epsilon", *_HEALTH),
+    *(
+        _value_learner(name, summary)
+        for name, summary in (
+            ("dqn", "Deep Q-network: off-policy, one network of action values"),
+            ("ddqn", "Double DQN: the overestimation of DQN mended by choosing with the other network"),
+            ("dueling_dqn", "Dueling DQN: double DQN on a network of a value and advantages"),
+            ("per_dqn", "PER-DQN: double DQN that replays more often what it was wrong about"),
+            ("c51", "Categorical DQN: learns the distribution of the return over fixed atoms"),
+            ("qr_dqn", "Quantile regression DQN: learns the quantiles of the return"),
+        )
     ),
     AlgorithmSpec(
         name="ddpg",

@@ -68,9 +68,18 @@ class ValueNetworkConfig(NetworkConfig):
     )
 
 
+class DuelingNetworkConfig(ValueNetworkConfig):
+    """A trunk and two streams; each stream has the last of the hidden layers for itself."""
+
+    rescale_gradient: bool = Field(
+        default=True, description="multiply the gradient that the two streams give to the trunk by 1/sqrt(2)"
+    )
+
+
 class OffPolicyNetworkConfig(ValueNetworkConfig):
     """Actor and critics apart, of [256, 256] by default, as the references of SAC and TD3 have them."""
 
+    kind: Literal["mlp"] = Field(default="mlp", description="mlp, the network for vectors")
     hidden_sizes: IntTuple = Field(default=(256, 256), description="units of each hidden layer")
     critic_hidden_sizes: IntTuple | None = Field(
         default=None, description="units of the critics' hidden layers (unset: hidden_sizes)"
@@ -79,6 +88,5 @@ class OffPolicyNetworkConfig(ValueNetworkConfig):
 
 class CriticsNetworkConfig(OffPolicyNetworkConfig):
     """The same with a number of critics."""
-    kind: Literal["mlp"] = Field(default="mlp", description="mlp, the network for vectors")
 
     num_critics: PositiveInt = Field(default=2, description="critics, each with a target network")

@@ -1,61 +1,9 @@
-"""DQN's policy: the action of the greatest value, or with probability epsilon a random one.
-
-Imports no torch, unless the observations are images. Letters: B environments; ``*obs`` the spec's shape.
-"""
+"""DQN's policy. Imports no torch, unless the observations are images."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from omnirl.algorithms.dqn.config import Config
-from omnirl.algorithms.shared.acting_network import acting_network
-from omnirl.algorithms.shared.action_masks import LegalActions, legal_outputs
-from omnirl.algorithms.shared.exploration import EpsilonGreedy
-from omnirl.algorithms.shared.names import check_names
-from omnirl.algorithms.shared.observations import network_input, network_observation
-from omnirl.api import ActContext, ActionSample, Array, DiscreteAction, EnvSpec, Obs, PolicyContext
+from omnirl.algorithms.shared.greedy_policy import GreedyPolicy
 
 
-class Policy:
-    """Greedy for evaluation, epsilon-greedy for collecting."""
-
-    def __init__(self, config: Config, spec: EnvSpec, context: PolicyContext) -> None:
-        assert isinstance(spec.action, DiscreteAction)
-        self._observation = network_observation(config.network, spec)
-        self._network = acting_network(config.network, self._observation, spec.action.n, "")
-        self._legal = LegalActions(spec, context)
-        self._names = self._network.names()
-        self._explore = EpsilonGreedy(
-            config.policy.epsilon,
-            config.policy.ladder_alpha,
-            spec.action.n,
-            config.memory.unroll_length,
-            context,
-        )
-
-    def choose_action(self, obs: Obs, act: ActContext) -> Array:
-        """The legal action of the greatest value, [B, *obs] -> [B] int64; the first of equals."""
-        return self._greedy(obs, self._legal.mask(obs))
-
-    def sample_action(self, obs: Obs, act: ActContext) -> ActionSample:
-        """Epsilon-greedy actions [B] int64, legal ones."""
-        mask = self._legal.mask(obs)
-        return ActionSample(self._explore(lambda: self._greedy(obs, mask), act, mask))
-
-    def _greedy(self, obs: Obs, mask: Array | None) -> Array:
-        values = self._network(network_input(obs, self._observation))
-        action: Array = legal_outputs(values, mask).argmax(axis=1)
-        return action
-
-    def set_weights(self, weights: Mapping[str, Array]) -> None:
-        """Act with these from now on. KeyError on a missing or extra name, ValueError on a wrong shape."""
-        check_names(weights, self._names)
-        self._network.set_weights(weights)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Nothing is held between rollouts."""
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Nothing to restore."""
+class Policy(GreedyPolicy):
+    """See :class:`omnirl.algorithms.shared.greedy_policy.GreedyPolicy`."""

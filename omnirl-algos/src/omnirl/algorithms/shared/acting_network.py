@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from omnirl.api import Array, ArraySpec
 from omnirl.api.plugin import load_object
 from omnirl.networks.config import NetworkConfig
+from omnirl.networks.numpy_dueling import NumpyDueling
 from omnirl.networks.numpy_mlp import NumpyMLP
 
 
@@ -24,13 +25,25 @@ class ActingNetwork(Protocol):
         """Rows of observations [B, ...] -> a new array float32 [B, outputs]."""
 
 
-def acting_network(config: NetworkConfig, observation: ArraySpec, outputs: int, prefix: str) -> ActingNetwork:
+def acting_network(
+    config: NetworkConfig, observation: ArraySpec, outputs: int, prefix: str = ""
+) -> ActingNetwork:
     """The network for acting; its weights' names are those of the learner's, after ``prefix``."""
     config = config.for_observation(observation)
     if config.kind != "mlp":
-        # By name: an import here, even inside the function, would tie every policy to torch.
-        network: ActingNetwork = load_object("omnirl.algorithms.shared.torch_network:TorchNetwork")(
-            config, observation, outputs, prefix
-        )
-        return network
+        return _torch_network(config, observation, outputs, prefix)
     return NumpyMLP((observation.size, *config.hidden_sizes, outputs), config.activation, prefix)
+
+
+def acting_dueling_network(config: NetworkConfig, observation: ArraySpec, outputs: int) -> ActingNetwork:
+    """The same for the dueling network."""
+    shape = config.for_observation(observation)
+    if shape.kind != "mlp":
+        return _torch_network(config, observation, outputs, "", "omnirl.networks.dueling:build_dueling")
+    return NumpyDueling(observation.size, shape.hidden_sizes, outputs, shape.activation)
+
+
+def _torch_network(*args: Any) -> ActingNetwork:
+    # By name: an import here, even inside the function, would tie every policy to torch.
+    network: ActingNetwork = load_object("omnirl.algorithms.shared.torch_network:TorchNetwork")(*args)
+    return network

@@ -13,16 +13,24 @@ import numpy as np
 import torch
 
 from omnirl.api import Array, ArraySpec
-from omnirl.networks.build import build_network
+from omnirl.api.plugin import load_object
 from omnirl.networks.config import NetworkConfig
 
 
 class TorchNetwork:
-    """The same interface as :class:`omnirl.networks.numpy_mlp.NumpyMLP` for any network that can be built."""
+    """The same interface as :class:`omnirl.networks.numpy_mlp.NumpyMLP` for any network: that which
+    ``build``, the import string of a function, makes."""
 
-    def __init__(self, config: NetworkConfig, observation: ArraySpec, outputs: int, prefix: str) -> None:
+    def __init__(
+        self,
+        config: NetworkConfig,
+        observation: ArraySpec,
+        outputs: int,
+        prefix: str,
+        build: str = "omnirl.networks.build:build_network",
+    ) -> None:
         torch.set_num_threads(1)
-        self._network = build_network(config, observation, outputs).requires_grad_(False)
+        self._network = load_object(build)(config, observation, outputs).requires_grad_(False)
         self._parameters = {f"{prefix}{name}": tensor for name, tensor in self._network.named_parameters()}
 
     def names(self) -> list[str]:

@@ -10,44 +10,45 @@ Letters: N transitions of a batch, Z outputs of the network for one action.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from omnirl.algorithms.shared.flat_optimizers import FlatAdam
 from omnirl.algorithms.shared.flat_parameters import FlatParameters, clip_gradient_
 from omnirl.algorithms.shared.metric_sums import MetricSums
+from omnirl.algorithms.shared.observations import network_observation
 from omnirl.algorithms.shared.targets import follow_
 from omnirl.algorithms.shared.transition_tensors import action_tensor, transition_tensors
-from omnirl.algorithms.shared.value_losses import LossFunction
+from omnirl.algorithms.shared.value_config import ValueConfig
+from omnirl.algorithms.shared.value_losses import LossFunction, ValueLoss
 from omnirl.api import (
     Array,
     ArraySpec,
     Clock,
     DiscreteAction,
+    EnvSpec,
+    Feedback,
     LearnerContext,
     Rollout,
-    Schedule,
     Transitions,
     value_at,
 )
+from omnirl.networks.build import build_network
+from omnirl.networks.cnn import ImageNetwork
+from omnirl.networks.combined import CombinedNetwork
+from omnirl.networks.dueling import DuelingNetwork
+from omnirl.networks.initialization import generator
+from omnirl.networks.mlp import MLP
 from omnirl.networks.output_gradient import output_gradient
 
 _FIGURES = ("loss", "q_value", "td_error", "grad_norm")
 
 
-@dataclass(frozen=True)
-class ValueSettings:
-    """How the parameters move. ``target_update_interval`` counts updates; ``tau`` is the share taken over
-    then."""
-
-    lr: Schedule
-    adam_epsilon: float
-    max_grad_norm: float | None
-    target_update_interval: int
-    tau: float
+ValueNetwork: TypeAlias = MLP | ImageNetwork | CombinedNetwork | DuelingNetwork
+Feedbacks: TypeAlias = Callable[[Transitions, ValueLoss], Feedback]
+"""What the memory is told of a batch that was learnt from."""
 
 
 class TakenRows:
@@ -70,38 +71,40 @@ class TakenRows:
 class ValueLearner:
     """See :mod:`omnirl.api.algorithm`.
 
-    ``network`` is initialised; ``target_network``, of the same shapes, begins as its copy. ``row`` is the shape of
-    one action's outputs, () or (Z,). ``host_figures`` are further metrics, functions of the clock.
+    ``build`` makes the networks, of ``row`` outputs per action, or of one number where it is None. ``loss`` gives the
+    update its aim, ``feedback`` its answer to the memory, if any.
     """
 
     def __init__(
         self,
-        observation: ArraySpec,
-        action: DiscreteAction,
-        network: nn.Module,
-        target_network: nn.Module,
-        *,
-        row: tuple[int, ...] = (),
-        loss: LossFunction,
-        settings: ValueSettings,
+        config: ValueConfig,
+        spec: EnvSpec,
         context: LearnerContext,
-        host_figures: Callable[[Clock], Mapping[str, float]],
+        *,
+        loss: LossFunction,
+        build: Callable[[Any, ArraySpec, int], ValueNetwork] = build_network,
+        row: int | None = None,
+        feedback: Feedbacks | None = None,
     ) -> None:
+        assert isinstance(spec.action, DiscreteAction)
+        torch.set_num_threads(context.threads)
         self.device = torch.device(context.device)
-        self.network = network
-        self.target_network = target_network
-        self.parameters = FlatParameters(network, self.device)
-        self.target_parameters = FlatParameters(target_network, self.device, learned=False)
+        self._settings, self._epsilon = config.learner, config.policy.epsilon
+        self._observation = network_observation(config.network, spec)
+        outputs = spec.action.n * (row or 1)
+        self.network, self.target_network = (
+            build(config.network, self._observation, outputs) for _ in range(2)
+        )
+        self.network.init_uniform(generator(context.seed))
+        self.parameters = FlatParameters(self.network, self.device)
+        self.target_parameters = FlatParameters(self.target_network, self.device, learned=False)
         self.target_parameters.values.copy_(self.parameters.values)
-        self.optimizer = FlatAdam(self.parameters, settings.adam_epsilon)
-        self._observation = observation
-        self._action = action_tensor(action, self.device)
-        self._network_gradient = output_gradient(network)
-        self._rows = TakenRows(action.n, self.device)
-        self._row = row
-        self._loss = loss
-        self._settings = settings
-        self._host_figures = host_figures
+        self.optimizer = FlatAdam(self.parameters, self._settings.adam_epsilon)
+        self._network_gradient = output_gradient(self.network)
+        self._action = action_tensor(spec.action, self.device)
+        self._rows = TakenRows(spec.action.n, self.device)
+        self._row = () if row is None else (row,)
+        self._loss, self._feedback = loss, feedback
         self._metrics = MetricSums(_FIGURES, self.device)
 
     @property
@@ -112,7 +115,7 @@ class ValueLearner:
     def observe(self, rollout: Rollout) -> None:
         """Nothing is normalised."""
 
-    def learn(self, batch: Transitions, clock: Clock) -> None:
+    def learn(self, batch: Transitions, clock: Clock) -> Feedback | None:
         """One gradient step, and the target network where its turn has come."""
         settings = self._settings
         tensors = transition_tensors(batch, self._observation, self._action, self.device)
@@ -136,7 +139,8 @@ class ValueLearner:
         if (clock.update + 1) % settings.target_update_interval == 0:
             follow_(self.target_parameters, self.parameters, finite * settings.tau)
         figures = (loss, torch.dot(result.value, shares), torch.dot(result.error.abs(), shares), norm)
-        self._metrics.add(figures, finite, {"lr": lr, **self._host_figures(clock)})
+        self._metrics.add(figures, finite, {"lr": lr, "epsilon": value_at(self._epsilon, clock)})
+        return None if self._feedback is None else self._feedback(batch, result)
 
     def metrics(self) -> Mapping[str, float]:
         """Means since the last call; see the plugin's ``metric_names``."""

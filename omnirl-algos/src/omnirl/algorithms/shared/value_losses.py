@@ -16,6 +16,7 @@ from torch import Tensor
 from omnirl.algorithms.shared.targets import NextValue, Values, bootstrapped
 from omnirl.algorithms.shared.torch_masks import legal_values
 from omnirl.algorithms.shared.transition_tensors import TransitionTensors
+from omnirl.api import Feedback, Transitions
 
 ErrorLoss = Callable[[Tensor], tuple[Tensor, Tensor]]
 """``error [N] -> (loss [N], its derivative by the error [N])``"""
@@ -46,6 +47,15 @@ def squared_loss(error: Tensor) -> tuple[Tensor, Tensor]:
     """e^2 [N] and its derivative 2 e."""
     slope = 2.0 * error
     return 0.5 * slope * error, slope
+
+
+ERROR_LOSSES: dict[str, ErrorLoss] = {"huber": huber_loss, "mse": squared_loss}
+"""By the name that the configuration has for it."""
+
+
+def absolute_errors(batch: Transitions, result: ValueLoss) -> Feedback:
+    """|error| of every transition: what its priority in the replay is to be made of."""
+    return Feedback(batch.index, result.error.abs().cpu().numpy())
 
 
 def temporal_difference_loss(next_value: NextValue, error_loss: ErrorLoss) -> LossFunction:

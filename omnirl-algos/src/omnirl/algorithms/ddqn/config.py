@@ -1,0 +1,11 @@
+"""Double DQN's keys, and the numbers that pace a run. Imports no torch."""
+
+from __future__ import annotations
+
+from omnirl.algorithms.shared.value_config import ErrorConfig, data_flow
+
+__all__ = ["Config", "data_flow"]
+
+
+class Config(ErrorConfig):
+    """Double DQN's four sections."""
