@@ -51,3 +51,16 @@ def test_the_default_capacity_is_named_without_a_place(
     assert line.startswith(
         "modules.memory.capacity: the replay needs 0.7 GB of memory; 0.1 GB are there: lower it "
     )
+
+
+@pytest.mark.parametrize("algorithm", ["ddqn", "per_dqn", "c51", "sac"])
+def test_every_algorithm_with_a_replay_says_what_it_reserves(algorithm: str) -> None:
+    from omnirl.algorithms.plugin import ALGORITHMS
+    from omnirl.api import ArraySpec, ContinuousAction, DiscreteAction, EnvSpec, load_object
+
+    spec = next(spec for spec in ALGORITHMS if spec.name == algorithm)
+    action = ContinuousAction((-1.0,), (1.0,)) if algorithm == "sac" else DiscreteAction(2)
+    config = load_object(spec.config).model_validate({"memory": {"capacity": 1000}})
+    # Two observations of three floats, an action of 4 or 8 bytes, reward, discount: 36 bytes, or aligned 40.
+    reserved = load_object(spec.memory).reserved(config, EnvSpec(ArraySpec((3,)), action))
+    assert reserved == 1000 * (36 if algorithm == "sac" else 40)
