@@ -35,9 +35,9 @@ class WithReplay(AlgorithmSuite):
             return learner.networks.critics(rows).mean(0).amax(1).numpy()
 
     def greedy_action(self, learner, obs):
-        obs = network_input(obs, learner._observation)
-        outputs = learner.networks.actor(torch.from_numpy(obs)).detach().numpy()
-        if self.inputs(learner) == obs.shape[1]:
+        rows = network_input(obs, learner._observation)
+        outputs = learner.networks.actor(torch.from_numpy(rows)).detach().numpy()
+        if self.inputs(learner) == rows.shape[1]:
             return outputs.argmax(axis=1)
         center, half_range = action_scale(self.env_specs()["bounded_continuous"].action)
         return center + half_range * np.tanh(outputs[:, : len(center)])
@@ -88,3 +88,13 @@ class TestTD3(WithReplay):
         first, second = self.miniature(env_spec).run(2).metrics
         assert set(second) == set(self.spec.metric_names)
         assert set(second) - set(first) == {"actor_loss"}
+
+
+@pytest.mark.probe
+class TestTQC(WithReplay):
+    __test__ = True
+    spec = SPECS["tqc"]
+    probe_modules = {  # noqa: RUF012
+        **probing(temperature=1e-3, dropped_quantiles=0),
+        "network": {"hidden_sizes": [32, 32], "num_quantiles": 8},
+    }

@@ -11,12 +11,14 @@ import torch
 
 from omnirl.algorithms.sac import Config, Learner
 from omnirl.algorithms.sac.discrete import soft_value
-from omnirl.api import ActContext, ArraySpec, DiscreteAction, EnvSpec, Transitions
+from omnirl.algorithms.tqc import Config as TQCConfig
+from omnirl.algorithms.tqc import Learner as TQCLearner
+from omnirl.api import ActContext, ArraySpec, ContinuousAction, DiscreteAction, EnvSpec, Transitions
 
 pytestmark = pytest.mark.probe
 
 
-def settings(hidden=32, **learner):
+def settings(quantiles=None, **learner):
     return {
         "learner": {
             "gamma": 0.9,
@@ -26,11 +28,16 @@ def settings(hidden=32, **learner):
             **learner,
         },
         "memory": {"capacity": 5000, "batch_size": 64, "warmup_steps": 200, "unroll_length": 4},
-        "network": {"hidden_sizes": [hidden, hidden]},
+        "network": {"hidden_sizes": [32, 32], **({"num_quantiles": quantiles} if quantiles else {})},
     }
 
 
-SETTINGS = {"sac": settings(temperature=1e-3), "ddpg": settings(), "td3": settings()}
+SETTINGS = {
+    "sac": settings(temperature=1e-3),
+    "ddpg": settings(),
+    "td3": settings(),
+    "tqc": settings(temperature=1e-3),
+}
 # id: observation -> value of the state
 VALUES = {
     "probe_p2_continuous": {1.0: 1.0, -1.0: -1.0},
@@ -90,6 +97,44 @@ def test_actions_reach_the_bound(algorithm, miniature):
     assert_finite(run)
 
 
+def test_tqc_learns_a_distribution_of_returns(golden, miniature):
+    """+1 with probability 0.3, else -1, two steps ahead: as quantiles, where the loss is that of quantiles."""
+    case = golden("mdp/two_step_return_distribution")
+    given = case["inputs"]
+    modules = settings(
+        given["n_quantiles"], gamma=given["gamma"], temperature=1e-6, kappa=1e-3, dropped_quantiles=0
+    )
+    run = miniature("tqc", modules, "two_step_continuous", steps=3000)
+    for obs, name in ((1.0, "s1"), (0.0, "s0")):
+        found = np.sort(critics(run, obs, [0.0]).mean((0, 1)))
+        # The seventh stands for 0.65, so near the jump at 0.7 that a finite sample may put it either side.
+        expected = np.array(case["expected"][f"quantiles_{name}"])
+        np.testing.assert_allclose(np.delete(found, [6, 7]), np.delete(expected, [6, 7]), atol=0.1)
+        assert found.mean() == pytest.approx(case["expected"][f"mean_{name}"], abs=0.1)
+
+
+def test_tqc_with_a_wide_kappa_learns_no_quantiles(golden, learner_context, clock):
+    """Where returns are within kappa the loss has another fixed point, whose mean is not the value: the golden's."""
+    case = golden("mdp/two_step_qr_kappa1")
+    given, expected = case["inputs"], case["expected"]
+    lr = {"kind": "linear", "start": 5e-3, "end": 0}
+    modules = settings(given["N"], temperature=1e-6, dropped_quantiles=0, lr=lr)
+    spec = EnvSpec(ArraySpec((1,)), ContinuousAction((-1.0,), (1.0,)))
+    learner = TQCLearner(TQCConfig.model_validate(modules), spec, learner_context)
+    rewards = np.float32(
+        [1.0] * 30 + [-1.0] * 70
+    )  # exactly the probabilities, so that nothing is left to chance
+    zeros = np.zeros(100, np.float32)
+    for update in range(1000):
+        action = np.random.default_rng(update).uniform(-1, 1, (100, 1)).astype(np.float32)
+        batch = Transitions(zeros[:, None], action, rewards, zeros[:, None], zeros, zeros, zeros + 1)
+        learner.learn(batch, clock(update))
+    with torch.no_grad():
+        found = np.sort(learner.networks.critics(torch.zeros(1, 2)).mean((0, 1)))
+    np.testing.assert_allclose(found, expected["theta_s1"], atol=0.02)
+    assert found.mean() == pytest.approx(expected["mean"], abs=0.02)
+
+
 DISCRETE_VALUES = {
     "probe_p1": {0.0: [1.0]},
     "probe_p2": {1.0: [1.0], -1.0: [-1.0]},
@@ -135,6 +180,6 @@ def test_discrete_sac_reaches_the_soft_optimum_of_a_bandit(name, golden, learner
             sac.networks.actor(torch.zeros(1, 1)),
             sac.networks.critics(torch.zeros(1, 1)).mean(0),
         )
-        value = soft_value(logits, values, torch.tensor(alpha))
+        value, _, _ = soft_value(logits, values, torch.tensor(alpha))
     np.testing.assert_allclose(torch.softmax(logits[0], 0), case["expected"]["pi"], atol=0.03)
     assert float(value) == pytest.approx(case["expected"]["v_soft"], abs=0.03)

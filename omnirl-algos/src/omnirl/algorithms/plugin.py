@@ -105,6 +105,19 @@ ALGORITHMS = (
         agent_file=_AGENT_FILE,
         metric_names=("critic_loss", "actor_loss", "q_value", "entropy", "temperature", *_HEALTH),
     ),
+    AlgorithmSpec(
+        name="tqc",
+        summary="Truncated quantile critics: SAC whose critics give distributions, cut against overestimation",
+        family="actor-critic",
+        supports=Supports(actions=("bounded_continuous",), observations=("vector", "dict")),
+        config="omnirl.algorithms.tqc.config:Config",
+        data_flow="omnirl.algorithms.tqc.config:data_flow",
+        policy="omnirl.algorithms.tqc.policy:Policy",
+        memory="omnirl.algorithms.tqc.memory:Memory",
+        learner="omnirl.algorithms.tqc.learner:Learner",
+        agent_file=_AGENT_FILE,
+        metric_names=("critic_loss", "actor_loss", "q_value", "entropy", "temperature", *_HEALTH),
+    ),
 )
 
 PRESETS = tuple(
@@ -124,6 +137,7 @@ PRESETS = tuple(
         ("pendulum-ddpg", "Pendulum-v1 with DDPG: about -150 within 20,000 steps"),
         ("pendulum-td3", "Pendulum-v1 with TD3: about -150 within 20,000 steps"),
         ("pendulum-sac", "Pendulum-v1 with SAC: about -150 within 20,000 steps"),
+        ("pendulum-tqc", "Pendulum-v1 with TQC: about -150 within 20,000 steps"),
         ("cartpole-sac", "CartPole-v1 with SAC for discrete actions: above 350 within 100,000 steps"),
         ("mountaincar-continuous-td3", "MountainCarContinuous-v0 with TD3: about 93 within 300,000 steps"),
         ("lunarlander-continuous-sac", "LunarLanderContinuous-v3 with SAC: about 260 within 500,000 steps"),

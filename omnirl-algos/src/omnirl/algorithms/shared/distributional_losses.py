@@ -50,7 +50,9 @@ def projected(
     place = moved.sub_(low).mul_(last / (high - low)).clamp_(0.0, last)
     below = place.floor()
     share = place - below  # of the atom above; 0 on an atom, the last among them
-    below = below.nan_to_num_(0.0).long()  # a reward that is no number makes masses that are none, and no index
+    below = below.nan_to_num_(
+        0.0
+    ).long()  # a reward that is no number makes masses that are none, and no index
     result = torch.zeros_like(probabilities)
     result.scatter_add_(1, below, probabilities * (1.0 - share))
     return result.scatter_add_(1, (below + 1).clamp_(max=last), probabilities * share)
@@ -101,13 +103,18 @@ def quantile_huber_loss(quantiles: Tensor, goals: Tensor, kappa: float) -> tuple
     """
     error = goals.unsqueeze(1) - quantiles.unsqueeze(2)
     tau = midpoints(quantiles.shape[1], quantiles.device).view(1, -1, 1)
-    weight = (tau - (error < 0).float()).abs_()
+    # In place as far as it goes: [N, Z, Z'] is so large that making room for it costs more than filling it.
+    weight = torch.where(error < 0, 1.0 - tau, tau)
     if kappa > 0:
-        slope = (error / kappa).clamp_(-1.0, 1.0)
-        size = slope * (error - 0.5 * kappa * slope)
+        pull = error.clamp(-kappa, kappa)
+        size = error.sub_(pull, alpha=0.5)  # H(u) = clip(u) (u - clip(u) / 2)
+        pull.mul_(weight)
+        size.mul_(pull)
     else:
-        slope, size = error.sign(), error.abs()
-    return (weight * size).mean(2).sum(1), (weight * slope).mean(2).neg_()
+        kappa = 1.0
+        pull, size = weight * error.sign(), error.abs_().mul_(weight)
+    share = 1.0 / (kappa * goals.shape[1])
+    return size.sum((1, 2)).mul_(share), pull.sum(2).mul_(-share)
 
 
 def quantile_loss(quantiles: int, kappa: float, *, online_chooses: bool) -> LossFunction:

@@ -1,0 +1,9 @@
+"""TQC's policy: SAC's squashed Gaussian. Imports no torch."""
+
+from __future__ import annotations
+
+from omnirl.algorithms.shared.entropy_policy import EntropyPolicy
+
+
+class Policy(EntropyPolicy):
+    """See :class:`omnirl.algorithms.shared.entropy_policy.EntropyPolicy`."""
