@@ -79,7 +79,8 @@ def omnirl(*arguments: str, folder: Path, name: str) -> Outcome:
     events = [json.loads(line) for line in lines if line.startswith('{"event"')]
     finished = next((event for event in events if event["event"] == "finished"), {})
     told = [line.strip() for line in lines if line.strip() and not line.startswith("{")]
-    error = "" if code == 0 else (finished.get("message") or (told[-1] if told else "")).splitlines()[0]
+    message = str(finished.get("message") or "").strip().splitlines() or told or [f"exit code {code}"]
+    error = "" if code == 0 else message[-1]
     shown = " ".join(word for word in arguments if word != "--json")
     return Outcome(f"omnirl {shown}", code, time.monotonic() - began, finished, error, memory.growth())
 

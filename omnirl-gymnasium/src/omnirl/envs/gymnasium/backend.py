@@ -9,7 +9,7 @@ from typing import Any
 
 import gymnasium
 
-from omnirl.api.environment import EnvBackend, EnvContext
+from omnirl.api.environment import EnvBackend, EnvContext, Environment
 from omnirl.api.errors import ConfigError, SpaceError
 from omnirl.api.specs import EnvSpec
 from omnirl.envs.gymnasium import viewing
@@ -22,9 +22,10 @@ from omnirl.envs.gymnasium.images import mistakes as image_mistakes
 from omnirl.envs.gymnasium.images import notes as image_notes
 from omnirl.envs.gymnasium.making import make
 from omnirl.envs.gymnasium.metric_config import parse
+from omnirl.envs.gymnasium.native import NativeEnvironment, make_vector
 from omnirl.envs.gymnasium.processes import ProcessEnvironment
 from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, action_codec
-from omnirl.envs.gymnasium.vector import InProcessEnvironment, close_all
+from omnirl.envs.gymnasium.vector import InProcessEnvironment, OneRow, close_all
 from omnirl.envs.gymnasium.vectorization import cores, decide
 
 
@@ -34,7 +35,7 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
     Raises a ConfigError with a line for every space and render mode that cannot be used; a SpaceError where
     a space is among them.
     """
-    env = make(config)
+    env = OneRow(make_vector(config, 1, False)) if config.vectorization == "native" else make(config)
     try:
         if config.action_mask == "info":
             env.reset(seed=0)  # whether there is a mask is told by an episode only
@@ -61,12 +62,17 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
         env.close()
 
 
-def build_env(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvironment | ProcessEnvironment:
+def build_env(config: GymnasiumConfig, context: EnvContext) -> Environment:
     """``context.num_envs`` environments, stepped together as ``env.vectorization`` says. Raises ConfigError.
 
     What somebody watches is stepped in this process, whose window it is.
     """
     watched = context.view or (context.role == "evaluator" and config.render_mode is not None)
+    if config.vectorization == "native":
+        if watched:
+            raise ConfigError("env.vectorization: native environments cannot be watched: use inline")
+        vector = make_vector(config, context.num_envs, context.role == "sampler")
+        return NativeEnvironment(vector, Images(config.layout, config.frame_stack))
     if config.vectorization == "process" and context.num_envs > 1 and not watched:
         return ProcessEnvironment(config, context, cores())
     return build_inline(config, context)

@@ -57,10 +57,10 @@ class GymnasiumConfig(Config):
         description="where the legal actions are told: entry action_mask of a Dict observation, "
         "info['action_mask'], the method action_masks(), or none to ignore them",
     )
-    vectorization: Literal["auto", "inline", "process"] = Field(
+    vectorization: Literal["auto", "inline", "process", "native"] = Field(
         default="auto",
         description="how the environments of one sampler are stepped: inline, one after the other; process, in "
-        "processes of their own; auto: measured at the start",
+        "processes of their own; native, by the id's vector version; auto: inline or process, measured at the start",
     )
     wrappers: Annotated[
         tuple[WrapperEntry, ...], BeforeValidator(_entries, json_schema_input_type=list[WrapperEntry])

@@ -64,7 +64,7 @@ def _make(config: GymnasiumConfig, render_mode: str | None) -> gymnasium.Env[Any
         plain = dataclasses.replace(registration, order_enforce=False)
         return gymnasium.make(plain, **{"disable_env_checker": True, **kwargs})
     except Exception as error:  # an environment's constructor may raise anything
-        raise ConfigError(_explain(error, config, registration)) from error
+        raise ConfigError(explain(error, config, registration)) from error
 
 
 def _arguments(config: GymnasiumConfig, registration: Registration) -> dict[str, Any]:
@@ -138,7 +138,8 @@ def _hint(name: str) -> str:
     return "; if another package registers it, install that and name its module in env.imports"
 
 
-def _explain(error: Exception, config: GymnasiumConfig, registration: Registration) -> list[str]:
+def explain(error: Exception, config: GymnasiumConfig, registration: Registration) -> list[str]:
+    """What a constructor raised, as lines for the user."""
     entry = registration.entry_point or registration.vector_entry_point
     family = entry.partition(":")[0] if isinstance(entry, str) else ""
     if isinstance(error, ImportError | gymnasium.error.DependencyNotInstalled):
