@@ -7,24 +7,34 @@ import torch
 
 from omnirl.algorithms.shared.flat_parameters import FlatParameters
 from omnirl.networks.ensemble import EnsembleMLP
-from omnirl.networks.ensemble_gradient import EnsemblePass
+from omnirl.networks.ensemble_gradient import ensemble_pass
 from omnirl.networks.initialization import generator
 
 
-def make(activation="relu", members=3):
-    network = EnsembleMLP(members, (5, 8, 7, 2), activation)
+def make(activation="relu", members=3, normalized=False):
+    network = EnsembleMLP(members, (5, 8, 7, 2), activation, normalized)
     network.init_uniform(generator(1))
+    if normalized:
+        with torch.no_grad():
+            for parameter in network.norms.parameters():
+                parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator(5)))
     return network
 
 
-def test_each_member_is_an_mlp_of_its_own():
-    network, x = make(), torch.randn((6, 5), generator=generator(2))
+@pytest.mark.parametrize("normalized", [False, True])
+def test_each_member_is_an_mlp_of_its_own(normalized):
+    network, x = make(normalized=normalized), torch.randn((6, 5), generator=generator(2))
     outputs = network(x)
     assert outputs.shape == (3, 6, 2)
     for i in range(3):
         hidden = x
-        for layer in network.layers[:-1]:
-            hidden = torch.relu(hidden @ layer.weight[i] + layer.bias[i])
+        for index, layer in enumerate(network.layers[:-1]):
+            hidden = hidden @ layer.weight[i] + layer.bias[i]
+            if normalized:
+                norm = network.norms[index]
+                scale, shift = norm.weight[i, 0], norm.bias[i, 0]
+                hidden = torch.nn.functional.layer_norm(hidden, hidden.shape[1:], scale, shift)
+            hidden = torch.relu(hidden)
         last = network.layers[-1]
         torch.testing.assert_close(outputs[i], hidden @ last.weight[i] + last.bias[i])
 
@@ -40,12 +50,13 @@ def test_members_begin_apart_within_the_bounds_of_a_linear_layer():
         assert torch.equal(ours, theirs)
 
 
+@pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
-def test_the_way_back_equals_autograds(activation):
-    network = make(activation)
+def test_the_way_back_equals_autograds(activation, normalized):
+    network = make(activation, normalized=normalized)
     flat = FlatParameters(network, torch.device("cpu"))
     flat.gradient.fill_(7.0)  # what was there is written over
-    single = EnsemblePass(network)
+    single = ensemble_pass(network)
     for rows in (6, 4):  # the arrays follow the batch
         x = torch.randn((rows, 5), generator=generator(3)).requires_grad_()
         d = torch.randn((3, rows, 2), generator=generator(4))
@@ -56,15 +67,17 @@ def test_the_way_back_equals_autograds(activation):
         for parameter, gradient in zip(network.parameters(), gradients[:-1], strict=True):
             torch.testing.assert_close(parameter.grad, gradient, rtol=1e-5, atol=1e-6)
         before = flat.gradient.clone()
+        single.forward(x.detach())
         found = single.input_gradient(d, 2)
         torch.testing.assert_close(found, gradients[-1][:, -2:], rtol=1e-5, atol=1e-6)
         assert torch.equal(flat.gradient, before)  # the critics do not move with the actor
 
 
-def test_a_pass_sees_the_parameters_as_they_are():
-    network = make()
+@pytest.mark.parametrize("normalized", [False, True])
+def test_a_pass_sees_the_parameters_as_they_are(normalized):
+    network = make(normalized=normalized)
     flat = FlatParameters(network, torch.device("cpu"))
-    first = EnsemblePass(network, members=1)
+    first = ensemble_pass(network, members=1)
     x = torch.randn((6, 5), generator=generator(3))
     assert first.forward(x).shape == (1, 6, 2)
     flat.values.mul_(0.5)

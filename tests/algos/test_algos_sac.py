@@ -247,8 +247,10 @@ def test_k14_one_update_with_tau_1_copies_the_critics(spec, learner_context, clo
     assert torch.equal(sac.groups.targets["critics"].values, sac.groups.critics.parameters.values)
 
 
-def test_a_restored_learner_goes_on_bit_for_bit(spec, learner_context, clock, trees_equal):
-    setup = config(lr={"kind": "linear", "start": 1e-2, "end": 0})
+@pytest.mark.parametrize("normalized", [False, True])
+def test_a_restored_learner_goes_on_bit_for_bit(normalized, spec, learner_context, clock, trees_equal):
+    lr = {"kind": "linear", "start": 1e-2, "end": 0}
+    setup = config(network={"critic_layer_norm": normalized}, lr=lr)
     original = Learner(setup, spec, learner_context)
     for update in range(5):
         original.learn(batch_of(spec, update), clock(update))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from omnirl.networks.actor_critics import ActorCritics
-from omnirl.networks.ensemble_gradient import EnsemblePass
+from omnirl.networks.ensemble_gradient import EnsemblePass, ensemble_pass
 from omnirl.networks.mlp import MLP
 from omnirl.networks.output_gradient import OutputGradient, output_gradient
 
@@ -27,7 +27,7 @@ def make_passes(networks: ActorCritics, next_actor: MLP, members: int | None = N
     return Passes(
         output_gradient(networks.actor),
         next_actor,
-        EnsemblePass(networks.critics),
-        EnsemblePass(networks.critics, members),
-        EnsemblePass(networks.target_critics),
+        ensemble_pass(networks.critics),
+        ensemble_pass(networks.critics, members),
+        ensemble_pass(networks.target_critics),
     )

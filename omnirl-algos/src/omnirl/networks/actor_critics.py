@@ -45,6 +45,8 @@ def build_actor_critics(
     actor.init_uniform(rng)
     hidden = config.critic_hidden_sizes or config.hidden_sizes
     sizes = (observation.size + action_size, *hidden, critic_outputs)
-    critics, target_critics = (EnsembleMLP(num_critics, sizes, config.activation) for _ in range(2))
+    critics, target_critics = (
+        EnsembleMLP(num_critics, sizes, config.activation, config.critic_layer_norm) for _ in range(2)
+    )
     critics.init_uniform(rng)
     return ActorCritics(actor, critics, target_critics)

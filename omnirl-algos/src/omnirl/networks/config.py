@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from omnirl.api import Config, DictSpec, IntTuple, ObservationSpec, PositiveInt
+from omnirl.api import Config, DictSpec, Flag, IntTuple, ObservationSpec, PositiveInt
 
 Activation = Literal["tanh", "relu"]
 ImageKind = Literal["cnn", "resnet", "minatar"]
@@ -83,6 +83,9 @@ class OffPolicyNetworkConfig(ValueNetworkConfig):
     hidden_sizes: IntTuple = Field(default=(256, 256), description="units of each hidden layer")
     critic_hidden_sizes: IntTuple | None = Field(
         default=None, description="units of the critics' hidden layers (unset: hidden_sizes)"
+    )
+    critic_layer_norm: Flag = Field(
+        default=False, description="normalise the critics' hidden layers before their non-linearity"
     )
 
 

@@ -1,4 +1,4 @@
-"""Forward and backward passes of an ensemble of MLPs, by hand and in arrays that are reused.
+"""Forward and backward passes of an ensemble of MLPs: where they are plain by hand, in arrays that are reused.
 
 Autograd would allocate every hidden layer anew in each update, half a megabyte at a time, which costs as much as a
 third of the products themselves; and it cannot be told that critics are not to move while an actor is.
@@ -8,6 +8,8 @@ Letters: M members, N batch rows, D input size, O outputs.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
 
@@ -16,13 +18,31 @@ from omnirl.networks.ensemble import EnsembleMLP
 from omnirl.networks.mlp import tanh_
 
 
-class EnsemblePass:
-    """One forward pass of the first ``members`` (all), then at most one way back of the same batch.
+class EnsemblePass(Protocol):
+    """One forward pass, then at most one way back of the same batch."""
 
-    The parameters must be where they will stay by now; for :meth:`backward` they must have their ``grad``.
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, D] -> [M, N, O], a new tensor without a graph. ``x`` is kept for the way back."""
+
+    def backward(self, d: Tensor) -> None:
+        """From the gradient of the outputs [M, N, O] to those of the parameters, over what was in their ``grad``."""
+
+    def input_gradient(self, d: Tensor, columns: int) -> Tensor:
+        """From the gradient of the outputs [M, N, O] to that of the last ``columns`` inputs, [N, columns]."""
+
+
+def ensemble_pass(network: EnsembleMLP, members: int | None = None) -> EnsemblePass:
+    """A pass of the first ``members`` (all).
+
+    The parameters must be where they will stay by now; for ``backward`` they must have their ``grad``.
     """
+    return PlainPass(network, members) if network.plain else AutogradPass(network, members)
 
-    def __init__(self, network: EnsembleMLP, members: int | None = None) -> None:
+
+class PlainPass:
+    """Linear layers and non-linearities, differentiated operation for operation as autograd does."""
+
+    def __init__(self, network: EnsembleMLP, members: int | None) -> None:
         self._pairs = network.pairs
         # Plain tensors that share the parameters' memory: autograd sees nothing of what is done here.
         self._weights = [weight.detach()[:members] for weight, _ in network.pairs]
@@ -35,7 +55,7 @@ class EnsemblePass:
         self._x: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
-        """[N, D] -> [M, N, O], a new tensor. ``x`` is kept for the way back."""
+        """[N, D] -> [M, N, O]."""
         if len(x) != self._rows:
             self._rows = len(x)
             self._hidden, self._d_hidden = (
@@ -49,7 +69,7 @@ class EnsemblePass:
         return torch.baddbmm(self._biases[-1], x, self._weights[-1])
 
     def backward(self, d: Tensor) -> None:
-        """From the gradient of the outputs [M, N, O] to those of the parameters, over what was in their ``grad``."""
+        """To the parameters."""
         inputs = [self._x, *self._hidden]
         for layer in range(len(inputs) - 1, -1, -1):
             weight, bias = self._pairs[layer]
@@ -59,7 +79,7 @@ class EnsemblePass:
                 d = self._through(layer, d)
 
     def input_gradient(self, d: Tensor, columns: int) -> Tensor:
-        """From the gradient of the outputs [M, N, O] to that of the last ``columns`` inputs, [N, columns]."""
+        """To the last ``columns`` inputs [N, columns]."""
         for layer in range(len(self._hidden), 0, -1):
             d = self._through(layer, d)
         return torch.bmm(d, self._transposed[0][:, :, -columns:]).sum(0)
@@ -73,3 +93,31 @@ class EnsemblePass:
         else:
             torch.ops.aten.threshold_backward.grad_input(d_hidden, hidden, 0, grad_input=d_hidden)
         return d_hidden
+
+
+class AutogradPass:
+    """Any ensemble, through autograd's graph."""
+
+    def __init__(self, network: EnsembleMLP, members: int | None) -> None:
+        self._network, self._members = network, members
+        self._parameters = list(network.parameters())
+        self._x: Tensor
+        self._outputs: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, D] -> [M, N, O]."""
+        self._x = x.detach().requires_grad_()
+        with torch.enable_grad():
+            self._outputs = self._network(self._x, self._members)
+        return self._outputs.detach()
+
+    def backward(self, d: Tensor) -> None:
+        """To the parameters."""
+        for parameter in self._parameters:
+            gradient_of(parameter).zero_()
+        torch.autograd.backward(self._outputs, d, inputs=self._parameters)
+
+    def input_gradient(self, d: Tensor, columns: int) -> Tensor:
+        """To the last ``columns`` inputs [N, columns]."""
+        (gradient,) = torch.autograd.grad(self._outputs, self._x, d)
+        return gradient[:, -columns:]
