@@ -216,6 +216,11 @@ def test_ppo_takes_final_observations_of_each_entry(specs, make_rollout, clock):
 
 
 PPO = {"learner": {"lr": 1e-2, "minibatch_size": 64, "ent_coef": 0.01}, "memory": {"unroll_length": 16}}
+# With one trunk for policy and value the faster settings settle on three of the four answers on some seeds.
+PPO_IMAGES = {
+    "learner": {"lr": 3e-3, "minibatch_size": 64, "ent_coef": 0.05},
+    "memory": {"unroll_length": 16},
+}
 DQN = {
     "learner": {"lr": 3e-3, "target_update_interval": 25, "steps_per_update": 2},
     "memory": {"capacity": 5000, "batch_size": 32, "warmup_steps": 100, "unroll_length": 4},
@@ -230,8 +235,15 @@ def mean_return(policy, env_id):
 
 
 @pytest.mark.probe
-@pytest.mark.parametrize(("algorithm", "modules", "steps"), [("ppo", PPO, 80 * 128), ("dqn", DQN, 2000)])
-@pytest.mark.parametrize(("env_id", "most"), [("compare", 0.9), ("signpost", 1.0)])
+@pytest.mark.parametrize(
+    ("algorithm", "modules", "steps", "env_id", "most"),
+    [
+        ("ppo", PPO, 80 * 128, "compare", 0.9),
+        ("ppo", PPO_IMAGES, 80 * 128, "signpost", 1.0),
+        ("dqn", DQN, 2000, "compare", 0.9),
+        ("dqn", DQN, 2000, "signpost", 1.0),
+    ],
+)
 def test_all_entries_are_seen(miniature, algorithm, modules, steps, env_id, most):
     """Either entry alone is worth 0.5 (compare) or 1/2 (signpost) at most; both together 1."""
     network = {"hidden_sizes": [32, 32]} if env_id == "compare" else {"kind": "minatar", "hidden_sizes": [32]}
