@@ -57,9 +57,12 @@ class EpsilonGreedy:
         ``mask`` [B, n] bool: random actions are drawn from the legal ones alone, all alike.
         """
         explores: Array = self._chance.next(act.rng) < self.epsilon(act)
+        exploring = np.count_nonzero(explores)  # quicker than any() and all() on a few environments
+        if exploring == 0:
+            return greedy()
         if mask is None:
             random: Array = self._action.next(act.rng)
         else:
             random = nth_legal(mask, self._share.next(act.rng))
-        result: Array = random.copy() if explores.all() else np.where(explores, random, greedy())
+        result: Array = random.copy() if exploring == len(explores) else np.where(explores, random, greedy())
         return result
