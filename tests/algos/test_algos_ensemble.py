@@ -51,7 +51,7 @@ def test_members_begin_apart_within_the_bounds_of_a_linear_layer():
 
 
 @pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("activation", ["relu", "tanh", "elu", "silu"])
 def test_the_way_back_equals_autograds(activation, normalized):
     network = make(activation, normalized=normalized)
     flat = FlatParameters(network, torch.device("cpu"))

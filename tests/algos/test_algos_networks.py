@@ -28,7 +28,7 @@ def named_arrays(net, prefix=""):
     return {f"{prefix}{name}": tensor.detach().numpy() for name, tensor in net.named_parameters()}
 
 
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("activation", ["tanh", "relu", "elu", "silu"])
 @pytest.mark.parametrize("sizes", [(4, 64, 64, 2), (3, 5), (17, 256, 256, 6)])
 def test_numpy_forward_equals_torch(activation, sizes):
     net = MLP(sizes, activation)
@@ -175,12 +175,17 @@ def test_gradients_by_hand_equal_autograds(activation, sizes):
 
 def test_only_two_plain_towers_are_differentiated_by_hand():
     ways = []
-    for config, observation in ((NetworkConfig(), ArraySpec((4,))), (NetworkConfig(kind="cnn"), IMAGE)):
+    cases = (
+        (NetworkConfig(), ArraySpec((4,))),
+        (NetworkConfig(activation="elu"), ArraySpec((4,))),
+        (NetworkConfig(kind="cnn"), IMAGE),
+    )
+    for config, observation in cases:
         net = ActorCritic(config, observation, 2, None, generator(0))
         for parameter in net.parameters():
             parameter.grad = torch.zeros_like(parameter)
         ways.append(type(backpropagation(net)))
-    assert ways == [TowerBackpropagation, AutogradBackpropagation]
+    assert ways == [TowerBackpropagation, AutogradBackpropagation, AutogradBackpropagation]
 
 
 def test_values_without_a_graph_equal_those_with_one():

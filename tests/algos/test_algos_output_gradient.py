@@ -39,3 +39,13 @@ def test_both_ways_give_the_same_outputs_and_gradients(activation):
 def test_plain_mlps_alone_are_differentiated_by_hand():
     assert isinstance(output_gradient(network()), MLPBackpropagation)
     assert isinstance(output_gradient(torch.nn.Sequential(network())), AutogradOutputs)
+    assert isinstance(output_gradient(network("silu")), AutogradOutputs)
+
+
+@torch.no_grad()
+def test_autograd_makes_its_graph_where_none_is_kept():
+    net = network("elu")
+    way = output_gradient(net)
+    way.forward(torch.ones(2, 3))
+    way.backward(torch.ones(2, 4))
+    assert net.layers[2].bias.grad.tolist() == [2.0] * 4

@@ -306,6 +306,27 @@ def act(env_steps=10_000, seed=0, envs=4):
     return ActContext(np.random.default_rng(seed), env_steps, 0.0, np.zeros(envs, bool))
 
 
+@pytest.mark.parametrize("activation", ["tanh", "elu", "silu"])
+def test_other_activations_learn_and_act(activation, spec, learner_context, clock):
+    setup = config(network={"activation": activation}, lr=1e-2)
+    sac = Learner(setup, spec, learner_context)
+    losses = []
+    for update in range(60):
+        sac.learn(batch_of(spec), clock(update))
+        losses.append(sac.metrics()["critic_loss"])
+    assert losses[-1] < losses[0] / 2
+    policy = Policy(setup, spec, PolicyContext("evaluator", 0, 1, 4))
+    policy.set_weights(sac.get_weights())
+    obs = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
+    with torch.no_grad():
+        outputs = sac.networks.actor(torch.tensor(obs)).numpy()
+    if spec is DISCRETE:
+        expected = outputs.argmax(1)
+    else:
+        expected = np.array([0.0, 0.5]) + np.array([1.0, 2.5]) * np.tanh(outputs[:, :2])
+    np.testing.assert_allclose(policy.choose_action(obs, act()), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_evaluation_takes_tanh_of_the_mean_in_environment_units(learner_context):
     policy, sac = make_policy(CONTINUOUS, learner_context)
     obs = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)

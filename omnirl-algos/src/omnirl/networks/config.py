@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from omnirl.api import Config, DictSpec, Flag, IntTuple, ObservationSpec, PositiveInt
 
-Activation = Literal["tanh", "relu"]
+Activation = Literal["tanh", "relu", "elu", "silu"]
 ImageKind = Literal["cnn", "resnet", "minatar"]
 _NATURE_SIDE = 36  # pixels: what the convolutions of Nature DQN need
 
@@ -33,7 +33,8 @@ class NetworkConfig(Config):
         description="units of each hidden layer; those after the convolutions of cnn 512, resnet 256, minatar 128",
     )
     activation: Activation = Field(
-        default="tanh", description="non-linearity of the hidden layers: tanh or relu (for images relu)"
+        default="tanh",
+        description="non-linearity of the hidden layers: tanh, relu, elu or silu (for images relu)",
     )
 
     @model_validator(mode="before")
@@ -64,7 +65,7 @@ class ValueNetworkConfig(NetworkConfig):
     """The same with ReLU by default, as the value learners' references have it."""
 
     activation: Activation = Field(
-        default="relu", description="non-linearity of the hidden layers: tanh or relu"
+        default="relu", description="non-linearity of the hidden layers: tanh, relu, elu or silu"
     )
 
 

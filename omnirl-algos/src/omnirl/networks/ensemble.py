@@ -16,7 +16,7 @@ from torch.nn.functional import layer_norm
 
 from omnirl.networks.config import Activation
 from omnirl.networks.initialization import uniform_fan_in_
-from omnirl.networks.mlp import ACTIVATIONS
+from omnirl.networks.mlp import ACTIVATIONS, WRITTEN_OUT
 
 
 class EnsembleLayer(nn.Module):
@@ -59,8 +59,8 @@ class EnsembleMLP(nn.Module):
 
     @property
     def plain(self) -> bool:
-        """Whether it is linear layers and non-linearities alone."""
-        return not self._norm_pairs
+        """Whether it is linear layers alone and a non-linearity whose gradient is written out."""
+        return not self._norm_pairs and self.activation in WRITTEN_OUT
 
     def forward(self, x: Tensor, members: int | None = None) -> Tensor:
         """[N, D] -> [M, N, O], of the first ``members`` (all)."""

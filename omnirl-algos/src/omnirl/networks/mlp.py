@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 from torch import Generator, Tensor, nn
-from torch.nn.functional import linear
+from torch.nn.functional import elu, linear, silu
 
 from omnirl.networks.config import Activation
 from omnirl.networks.initialization import orthogonal_, uniform_fan_in_
@@ -34,7 +34,14 @@ def _tanh(x: Tensor) -> Tensor:
     return torch.tanh(x) if x.requires_grad else tanh_(x)
 
 
-ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"tanh": _tanh, "relu": torch.relu}
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "tanh": _tanh,
+    "relu": torch.relu,
+    "elu": elu,
+    "silu": silu,
+}
+WRITTEN_OUT: tuple[Activation, ...] = ("tanh", "relu")
+"""Those whose gradient is written out; a network with another one goes through autograd."""
 
 
 class Layer(nn.Module):

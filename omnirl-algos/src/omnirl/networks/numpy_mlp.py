@@ -5,13 +5,41 @@ Letters: B rows (environments), D input size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from omnirl.api import Array
 from omnirl.networks.config import Activation
+
+
+def _relu(x: Array) -> None:
+    np.maximum(x, 0.0, out=x)
+
+
+def _tanh(x: Array) -> None:
+    np.tanh(x, out=x)
+
+
+def _elu(x: Array) -> None:
+    below = np.expm1(np.minimum(x, 0.0))
+    np.maximum(x, 0.0, out=x)
+    x += below
+
+
+def _silu(x: Array) -> None:
+    # x sigmoid(x), where nothing overflows.
+    x *= 0.5 + 0.5 * np.tanh(0.5 * x)
+
+
+_ACTIVATIONS: dict[Activation, Callable[[Array], None]] = {
+    "relu": _relu,
+    "tanh": _tanh,
+    "elu": _elu,
+    "silu": _silu,
+}
+"""In place."""
 
 
 class NumpyMLP:
@@ -23,7 +51,7 @@ class NumpyMLP:
 
     def __init__(self, sizes: Sequence[int], activation: Activation, prefix: str) -> None:
         self._sizes = tuple(sizes)
-        self._relu = activation == "relu"
+        self._activate = _ACTIVATIONS[activation]
         self._prefix = prefix
         self._layers: list[tuple[Array, Array]] = []
         self._rows = -1  # those that what follows is made for
@@ -60,10 +88,7 @@ class NumpyMLP:
         for (weight, _), bias, hidden in zip(self._layers, self._biases, self._hidden):
             np.dot(x, weight, hidden)
             np.add(hidden, bias, out=hidden)
-            if self._relu:
-                np.maximum(hidden, 0.0, out=hidden)
-            else:
-                np.tanh(hidden, out=hidden)
+            self._activate(hidden)
             x = hidden
         output: Array = x.dot(self._layers[-1][0])
         output += self._biases[-1]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import torch
 from torch import Tensor, nn
 
 from omnirl.networks.backpropagation import MLPBackpropagation
-from omnirl.networks.mlp import MLP
+from omnirl.networks.mlp import MLP, WRITTEN_OUT
 
 
 class OutputGradient(Protocol):
@@ -25,7 +26,9 @@ class OutputGradient(Protocol):
 
 def output_gradient(network: nn.Module) -> OutputGradient:
     """The way to differentiate ``network``, whose parameters must have their ``grad`` by now, and keep it."""
-    return MLPBackpropagation(network) if isinstance(network, MLP) else AutogradOutputs(network)
+    if isinstance(network, MLP) and network.activation in WRITTEN_OUT:
+        return MLPBackpropagation(network)
+    return AutogradOutputs(network)
 
 
 class AutogradOutputs:
@@ -38,7 +41,8 @@ class AutogradOutputs:
 
     def forward(self, x: Tensor) -> Tensor:
         """The outputs [N, O], without a graph."""
-        self._outputs = self._network(x)
+        with torch.enable_grad():
+            self._outputs = self._network(x)
         return self._outputs.detach()
 
     def backward(self, d: Tensor) -> None:
