@@ -10,12 +10,15 @@ import pytest
 pytest.importorskip("ale_py", reason="the extra atari is not installed")
 pytest.importorskip("cv2", reason="the extra atari is not installed")
 
+from omnirl.api.algorithm import ActContext
+from omnirl.api.data import ActionSample
 from omnirl.api.environment import EnvContext
 from omnirl.api.errors import ConfigError
 from omnirl.api.specs import ArraySpec, DiscreteAction
 from omnirl.envs.gymnasium.backend import build_env, get_env_spec
 from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.making import make
+from omnirl.loops.collection import collect_loop
 
 FIRE, LIVES = 1, 5
 
@@ -113,6 +116,53 @@ def test_a_game_repeats_exactly_from_its_seed_whatever_was_played_before() -> No
     others = [screens(used, seed) for seed in (1, 2, 3)]
     assert len(set(others)) == 3
     assert screens(fresh, 4) == screens(used, 4)
+
+
+class Streams:
+    def policy(self, number: int) -> np.random.Generator:
+        return np.random.default_rng(number)
+
+    def episode_seed(self, index: int, episode: int) -> int:
+        return 100 * index + episode
+
+    def progress(self, env_steps: int) -> float:
+        return 0.0
+
+
+class RandomPolicy:
+    def sample_action(self, obs: Any, act: ActContext) -> ActionSample:
+        return ActionSample(act.rng.integers(4, size=len(obs)))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: Any) -> None:
+        assert not state
+
+
+def test_a_game_in_which_lives_were_lost_is_resumed_exactly() -> None:
+    """The state is that of games, not of lives: their seeds, and the actions since they began."""
+
+    def collector() -> Any:
+        environment = build_env(breakout("atari"), EnvContext("sampler", 0, 2))
+        return collect_loop(environment, RandomPolicy(), 75, Streams())  # type: ignore[arg-type]
+
+    whole = collector()
+    lost = whole.collect(0, 0).terminated
+    for _ in range(20):  # until a life of a game that is still going on was lost
+        state = whole.state_dict()
+        ages = len(state["actions"]) - state["starts"]  # of the games, in steps
+        if any(lost[-age:, index].any() for index, age in enumerate(ages.tolist()) if age):
+            break
+        lost = np.concatenate([lost, whole.collect(0, 0).terminated])
+    else:
+        pytest.fail("no life was lost")
+    assert state["episodes"].max() < lost.sum(axis=0).max()
+    resumed = collector()
+    assert resumed.load_state_dict(state) is True
+    left, right = whole.collect(0, 0), resumed.collect(0, 0)
+    for name in ("obs", "first", "action", "reward", "terminated", "final_obs", "final_at"):
+        assert np.array_equal(getattr(left, name), getattr(right, name)), name
 
 
 def test_sticky_actions_are_as_likely_as_the_registration_or_the_arguments_say() -> None:

@@ -272,3 +272,34 @@ GymnasiumConfig.model_validate({"id": "A", "wrappers": ["atari", {"class": "a.b:
 assert not {"gymnasium", "cv2"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+class TwoRewards(Ramp):
+    """Pays for two objectives, as the environments of MO-Gymnasium do."""
+
+    reward_space = spaces.Box(-1, 1, (2,))
+
+    def step(self, action: Any) -> Any:
+        picture, reward, *rest = super().step(action)
+        return picture, np.array([reward, -reward]), *rest
+
+
+class Weighed(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Brings them into one."""
+
+    reward_space = spaces.Box(-1, 1, (1,))
+
+    def step(self, action: Any) -> Any:
+        picture, rewards, *rest = self.env.step(action)
+        return picture, 3 * rewards[0] + rewards[1], *rest
+
+
+def test_several_rewards_per_step_need_a_wrapper(register: Callable[..., str], own_module: str) -> None:
+    name = register(entry_point=TwoRewards)
+    with pytest.raises(ConfigError) as caught:
+        get_env_spec(GymnasiumConfig(id=name))
+    (line,) = caught.value.lines
+    assert line.startswith(f"env.id: {name!r} pays 2 rewards per step, and algorithms take one: ")
+    weighed = GymnasiumConfig.model_validate({"id": name, "wrappers": [{"class": f"{own_module}:Weighed"}]})
+    assert get_env_spec(weighed).id == name
+    assert rewards(weighed, "sampler", 3) == [2, 4, 6]

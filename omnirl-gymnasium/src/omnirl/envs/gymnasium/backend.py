@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from omnirl.api.environment import EnvBackend, EnvContext, Environment
 from omnirl.api.errors import ConfigError, SpaceError
@@ -50,6 +51,7 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
         except UnsupportedSpaceError as error:
             lines.append(f"env.id: {config.id!r}: {error}")
         mistakes = viewing.mistakes(config, env, config.render_mode, "env.render_mode")
+        mistakes += _reward_mistakes(config, env)
         mistakes += [] if lines else image_mistakes(observation, images)
         if lines:
             raise SpaceError(lines + mistakes)
@@ -60,6 +62,18 @@ def get_env_spec(config: GymnasiumConfig) -> EnvSpec:
         return EnvSpec(observation, action, names, config.id, image_notes(observation, images))
     finally:
         env.close()
+
+
+def _reward_mistakes(config: GymnasiumConfig, env: gymnasium.Env[Any, Any]) -> list[str]:
+    """Environments of several objectives (MO-Gymnasium) say so in ``reward_space``."""
+    space = env.get_wrapper_attr("reward_space") if env.has_wrapper_attr("reward_space") else None
+    size = int(np.prod(getattr(space, "shape", None) or (1,)))
+    if size == 1:
+        return []
+    return [
+        f"env.id: {config.id!r} pays {size} rewards per step, and algorithms take one: weigh them in env.wrappers, "
+        "such as {class: 'mo_gymnasium.wrappers:LinearReward'}"
+    ]
 
 
 def build_env(config: GymnasiumConfig, context: EnvContext) -> Environment:
