@@ -14,6 +14,7 @@ from gymnasium import spaces
 from omnirl.api.environment import EnvFinding
 from omnirl.envs.gymnasium.backend import BACKEND
 from omnirl.envs.gymnasium.config import GymnasiumConfig
+from omnirl.run import check_environment
 
 OK = np.zeros(2, np.float32)
 
@@ -80,6 +81,10 @@ def found(register: Callable[..., str]) -> Callable[..., list[EnvFinding]]:
 
 def test_a_sound_one_has_no_findings(found: Any) -> None:
     assert found(Sound) == []
+
+
+def test_stacked_frames_are_looked_at_singly() -> None:
+    assert check_environment("CartPole-v1", overrides=["env.frame_stack=4"], steps=300).errors == ()
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1", "FrozenLake-v1"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from omnirl.api.algorithm import ActContext
 from omnirl.api.data import Array, Obs
 from omnirl.api.environment import EnvBackend, EnvContext, EnvFinding, Environment
 from omnirl.api.errors import ConfigError
-from omnirl.api.specs import EnvSpec
+from omnirl.api.specs import DictSpec, EnvSpec, ObservationSpec
 from omnirl.loops import observations
 from omnirl.testing.fakes import FakePolicy, RecordingEnvironment
 
@@ -60,6 +60,7 @@ def look(backend: EnvBackend, config: Any, spec: EnvSpec, steps: int, patience: 
     An error ends the play. Raises ConfigError where the environment cannot be built from its configuration.
     """
     play = Play()
+    spec = replace(spec, observation=_single_frames(spec.observation))
     environment = backend.build_env(config, SAMPLER)
     try:
         _play(environment, spec, play, steps, patience)
@@ -72,6 +73,13 @@ def look(backend: EnvBackend, config: Any, spec: EnvSpec, steps: int, patience: 
     if "frames" in backend.views:
         play.findings += _picture(backend, config)
     return play
+
+
+def _single_frames(observation: ObservationSpec) -> ObservationSpec:
+    """What an environment hands out, whatever is stacked of it later."""
+    if isinstance(observation, DictSpec):
+        return DictSpec(tuple((name, replace(entry, frame_stack=1)) for name, entry in observation.entries))
+    return replace(observation, frame_stack=1)
 
 
 def _play(environment: Environment, spec: EnvSpec, play: Play, steps: int, patience: int) -> None:
