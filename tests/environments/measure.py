@@ -90,7 +90,7 @@ def real(row: Real, folder: Path) -> dict[str, Any]:
         "keys": list(row.keys),
         "algorithm": row.algorithm,
         "check": check.code,
-        "said": said[-1] if said else "",
+        "said": next((line for line in said if line.startswith(("problem", "warning"))), ""),
     }
 
 

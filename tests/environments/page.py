@@ -74,11 +74,13 @@ def _suite(name: str, record: Mapping[str, Any]) -> str:
 
 def _real(row: Real, record: Mapping[str, Any]) -> str:
     keys = " ".join(f"`{_cell(key)}`" for key in record["keys"])
-    check = "clean" if record["check"] == 0 else "refused" if record["check"] == 2 else "findings"
+    check = {0: "clean", 2: "refused"}.get(record["check"], "")
+    if record["said"]:
+        check = _cell(" ".join(record["said"].split()))
     trained = (
         f"{record['algorithm'].upper()} works, {_time(record)}"
         if record["code"] == 0
-        else _cell(record["error"])
+        else _cell(record["error"].removeprefix("--env ").removeprefix("override "))
     )
     return f"| {row.env} | {row.package} | {keys} | {check} | {trained} |"
 

@@ -189,6 +189,17 @@ def test_whatever_a_constructor_raises_becomes_one_line(register: Callable[..., 
     assert refused(id=name) == (f"env.id: cannot build {name!r}: ZeroDivisionError: first second",)
 
 
+def test_a_bare_assertion_is_told_with_its_place(register: Callable[..., str]) -> None:
+    def build() -> Any:
+        raise AssertionError
+
+    name = register(entry_point=build)
+    (line,) = refused(id=name)
+    assert line.startswith(
+        f"env.id: cannot build {name!r}: AssertionError in test_gymnasium_backend.py, line "
+    )
+
+
 def third_party(folder: Path, body: str) -> None:
     (folder / "acme_toys.py").write_text(body)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import traceback
+
 
 def install(extra: str) -> str:
     """The command that brings an extra of this distribution."""
@@ -9,7 +12,10 @@ def install(extra: str) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """An exception's type and text in one line."""
+    """An exception's type and text in one line; where it has no text, such as a bare assertion, its place instead."""
     text = " ".join(str(error).split())
     name = type(error).__name__
-    return f"{name}: {text}" if text else name
+    if text:
+        return f"{name}: {text}"
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{name} in {os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else name
