@@ -27,10 +27,12 @@ def next_row(
 
     ``chooser`` is the target network itself, or the online one as in double DQN.
     """
-    outputs = target(batch.next_obs).unflatten(1, (-1, atoms))
-    judged = outputs if chooser is target else chooser(batch.next_obs).unflatten(1, (-1, atoms))
-    best = legal_values(lambda obs: values(judged), batch.next_mask)(batch.next_obs).argmax(1)
-    return outputs[torch.arange(len(best), device=best.device), best]
+    outputs = target(batch.next_obs)
+    judged = outputs if chooser is target else chooser(batch.next_obs)
+    rows = outputs.view(len(outputs), -1, atoms)
+    best = legal_values(lambda obs: values(judged.view_as(rows)), batch.next_mask)(batch.next_obs).argmax(1)
+    chosen: Tensor = rows[torch.arange(len(best), device=best.device), best]
+    return chosen
 
 
 # ---------------------------------------------------------------- categorical
@@ -104,17 +106,16 @@ def quantile_huber_loss(quantiles: Tensor, goals: Tensor, kappa: float) -> tuple
     error = goals.unsqueeze(1) - quantiles.unsqueeze(2)
     tau = midpoints(quantiles.shape[1], quantiles.device).view(1, -1, 1)
     # In place as far as it goes: [N, Z, Z'] is so large that making room for it costs more than filling it.
-    weight = torch.where(error < 0, 1.0 - tau, tau)
     if kappa > 0:
         pull = error.clamp(-kappa, kappa)
-        size = error.sub_(pull, alpha=0.5)  # H(u) = clip(u) (u - clip(u) / 2)
-        pull.mul_(weight)
-        size.mul_(pull)
+        error.sub_(pull, alpha=0.5)  # H(u) = clip(u) (u - clip(u) / 2)
     else:
-        kappa = 1.0
-        pull, size = weight * error.sign(), error.abs_().mul_(weight)
+        pull, kappa = error.sign(), 1.0
+    # The pull is weighted by tau upwards and by 1 - tau downwards.
+    downwards = pull.clamp(max=0.0).mul_(1.0 - 2.0 * tau)
+    pull.mul_(tau).add_(downwards)
     share = 1.0 / (kappa * goals.shape[1])
-    return size.sum((1, 2)).mul_(share), pull.sum(2).mul_(-share)
+    return error.mul_(pull).sum((1, 2)).mul_(share), pull.sum(2).mul_(-share)
 
 
 def quantile_loss(quantiles: int, kappa: float, *, online_chooses: bool) -> LossFunction:
