@@ -79,6 +79,9 @@ lr: {kind: linear, start: 1e-3, end: 0}                    # over the whole run
 lr: {kind: linear, start: 1e-3, end: 0, after: 0.5}        # constant for the first half
 epsilon: {kind: linear, start: 1, end: 0.05, steps: 10000} # over environment steps
 epsilon: {kind: linear, start: 1, end: 0.04, until: 0.16}  # until 16 % of the run
+lr: {kind: exponential, start: 1e-3, end: 1e-5}            # by a constant factor
+lr: {kind: piecewise, points: [[0, 0], [0.1, 1e-3], [1, 0]]}   # [fraction of the run, value]
+epsilon: {kind: piecewise, steps: [[0, 1], [10000, 0.1]]}      # [environment steps, value]
 ```
 
 The kinds are `constant`, `linear`, `exponential` and `piecewise`: see [omnirl.api.schedule][omnirl.api.schedule]."""

@@ -7,8 +7,12 @@ In YAML a plain number is constant; otherwise a mapping names its kind::
     epsilon: {kind: linear, start: 1, end: 0.05, steps: 10000}        # over environment steps
     epsilon: {kind: linear, start: 1, end: 0.04, until: 0.16}         # until 16 % of the run
     lr: {kind: linear, start: 1e-3, end: 0, after: 0.5}               # constant for the first half
+    lr: {kind: exponential, start: 1e-3, end: 1e-5}                   # by a constant factor
+    lr: {kind: piecewise, points: [[0, 0], [0.1, 1e-3], [1, 0]]}      # up for a tenth of the run, then down
+    epsilon: {kind: piecewise, steps: [[0, 1], [10000, 0.1], [50000, 0.01]]}
 
-``after`` and ``until`` are fractions of the run's stop target (``progress``); ``steps`` counts environment steps.
+``after``, ``until`` and ``points`` are fractions of the run's stop target (``progress``); ``steps`` counts environment
+steps.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from omnirl.api.config import Config, Fraction, Number, PositiveInt
+from omnirl.api.config import Config, Fraction, NonNegativeInt, Number, PositiveInt
 
 
 class ScheduleClock(Protocol):
@@ -104,31 +108,46 @@ def _points(value: Any) -> Any:
     )
 
 
+_Fractions = Annotated[tuple[tuple[Fraction, Number], ...], Field(min_length=1)]
+_Steps = Annotated[tuple[tuple[NonNegativeInt, Number], ...], Field(min_length=1)]
+
+
 class Piecewise(Config):
-    """Straight lines between points ``[fraction of the run, value]``; constant before the first and after the last."""
+    """Straight lines between points ``[moment, value]``; constant before the first and after the last."""
 
     kind: Literal["piecewise"] = Field(description="the kind of schedule")
-    points: Annotated[tuple[tuple[Fraction, Number], ...], BeforeValidator(_points), Field(min_length=1)] = (
-        Field(description="[fraction of the run, value] in rising order of the fraction")
+    points: Annotated[_Fractions | None, BeforeValidator(_points)] = Field(
+        default=None, description="[fraction of the run, value] in rising order of the fraction"
+    )
+    steps: Annotated[_Steps | None, BeforeValidator(_points)] = Field(
+        default=None, description="[environment steps, value] in rising order, instead of points"
     )
 
     @model_validator(mode="after")
     def _rising(self) -> Piecewise:
-        fractions = [point[0] for point in self.points]
-        if any(b <= a for a, b in pairwise(fractions)):
-            raise ValueError("the fractions of the points must rise")
+        if (self.points is None) == (self.steps is None):
+            raise ValueError("give either points, of fractions of the run, or steps, of environment steps")
+        if any(b <= a for (a, _), (b, _) in pairwise(self.corners)):
+            moments = "fractions of the points" if self.steps is None else "numbers of the steps"
+            raise ValueError(f"the {moments} must rise")
         return self
+
+    @property
+    def corners(self) -> tuple[tuple[float, float], ...]:
+        """The points, whichever clock they follow."""
+        return self.steps if self.steps is not None else self.points or ()
 
     def at(self, clock: ScheduleClock) -> float:
         """The value at this moment."""
-        previous = self.points[0]
-        for point in self.points:
-            if clock.progress < point[0]:
-                if point is previous:
-                    return point[1]
-                share = (clock.progress - previous[0]) / (point[0] - previous[0])
-                return previous[1] + (point[1] - previous[1]) * share
-            previous = point
+        now = clock.progress if self.steps is None else clock.env_steps
+        previous = self.corners[0]
+        for corner in self.corners:
+            if now < corner[0]:
+                if corner is previous:
+                    return corner[1]
+                share = (now - previous[0]) / (corner[0] - previous[0])
+                return previous[1] + (corner[1] - previous[1]) * share
+            previous = corner
         return previous[1]
 
 
@@ -155,7 +174,7 @@ def extremes(schedule: Constant | Linear | Exponential | Piecewise) -> tuple[flo
     if isinstance(schedule, Constant):
         return schedule.value, schedule.value
     values = (
-        [point[1] for point in schedule.points]
+        [value for _, value in schedule.corners]
         if isinstance(schedule, Piecewise)
         else [schedule.start, schedule.end]
     )
