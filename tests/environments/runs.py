@@ -21,15 +21,14 @@ _POLL = 0.5
 
 @dataclass(frozen=True)
 class Outcome:
-    """One ended command. error: its last line where it failed. memory: MB of the learner's process, when it was ready
-    and at most."""
+    """One ended command. error: its last line where it failed. memory: MB of the learner's process at most."""
 
     typed: str
     code: int
     seconds: float
     finished: dict[str, Any]
     error: str
-    memory: tuple[float, float] | None
+    memory: float | None
 
 
 class LearnerMemory(threading.Thread):
@@ -39,7 +38,7 @@ class LearnerMemory(threading.Thread):
         super().__init__(daemon=True)
         self._process = process
         self.ended = threading.Event()
-        self.megabytes: list[float] = []
+        self.most: float | None = None
 
     def run(self) -> None:
         """Look twice a second."""
@@ -47,15 +46,9 @@ class LearnerMemory(threading.Thread):
             try:
                 for child in psutil.Process(self._process).children(recursive=True):
                     if "LearnerWorker" in " ".join(child.cmdline()):
-                        self.megabytes.append(child.memory_info().rss / 1e6)
+                        self.most = max(self.most or 0.0, child.memory_info().rss / 1e6)
             except psutil.Error:
                 continue
-
-    def growth(self) -> tuple[float, float] | None:
-        """(when it was ready, at most); it is ready once its imports have stopped making it larger."""
-        if len(self.megabytes) < 4:
-            return None
-        return float(np.median(self.megabytes[:8])), max(self.megabytes)
 
 
 def omnirl(*arguments: str, folder: Path, name: str) -> Outcome:
@@ -82,7 +75,7 @@ def omnirl(*arguments: str, folder: Path, name: str) -> Outcome:
     message = str(finished.get("message") or "").strip().splitlines() or told or [f"exit code {code}"]
     error = "" if code == 0 else message[-1]
     shown = " ".join(word for word in arguments if word != "--json")
-    return Outcome(f"omnirl {shown}", code, time.monotonic() - began, finished, error, memory.growth())
+    return Outcome(f"omnirl {shown}", code, time.monotonic() - began, finished, error, memory.most)
 
 
 def random_returns(env: dict[str, Any], episodes: int, seed: int = 0) -> np.ndarray:
