@@ -40,7 +40,9 @@ def configuration(name: str, side: str, updates: int, threads: int, seed: int) -
     }
     if side == "ray-lead1":
         runner["max_lead"] = 1
-    modules = {"ppo": ppo_modules, "dqn": dqn_modules}.get(work.algorithm, continuous_modules)
+    modules = {"ppo": ppo_modules, "dqn": value_modules, "qr_dqn": value_modules}.get(
+        work.algorithm, continuous_modules
+    )
     return {
         "runner": runner,
         "device": {"learner": "cpu", "threads": threads},
@@ -61,12 +63,16 @@ def ppo_modules(work: Work) -> dict[str, Any]:
     return {"learner": learner, "memory": {"unroll_length": 128}, "network": network}
 
 
-def dqn_modules(work: Work) -> dict[str, Any]:
-    """DQN's sections. A rollout of 256 steps, as in the preset, is worth a call on Ray."""
+def value_modules(work: Work) -> dict[str, Any]:
+    """Those of DQN and QR-DQN. A rollout of 256 steps, as in the preset, is worth a call on Ray."""
+    own: dict[str, Any] = (
+        {"num_quantiles": 50, "adam_epsilon": 0.01 / 64} if work.algorithm == "qr_dqn" else {}
+    )
     return {
         "learner": {
             **{"lr": 1e-3, "gamma": 0.99, "target_update_interval": 500, "max_grad_norm": 10.0},
             "steps_per_update": 1,
+            **own,
         },
         "memory": {"capacity": 50_000, "batch_size": 64, "warmup_steps": work.warmup, "unroll_length": 256},
         "policy": {"epsilon": {"kind": "linear", "start": 1.0, "end": 0.05, "until": 0.5}},

@@ -31,17 +31,20 @@ def build(name: str, seed: int) -> tuple[BaseAlgorithm, VecEnv]:
             env,
         )  # fmt: skip
     shared.update(buffer_size=50_000, learning_starts=work.warmup, train_freq=1, gradient_steps=1)
-    if work.algorithm == "dqn":
+    if work.algorithm in ("dqn", "qr_dqn"):
+        network = {"net_arch": [64, 64]}
+        if work.algorithm == "qr_dqn":
+            network["n_quantiles"] = 50
         return (
-            DQN(
+            algorithm_class(work.algorithm)(
                 "MlpPolicy", env, learning_rate=1e-3, batch_size=64, target_update_interval=500,
                 exploration_fraction=0.5, exploration_final_eps=0.05, max_grad_norm=10,
-                policy_kwargs={"net_arch": [64, 64]}, **shared,
+                policy_kwargs=network, **shared,
             ),
             env,
         )  # fmt: skip
     return (
-        continuous(work.algorithm)(
+        algorithm_class(work.algorithm)(
             "MlpPolicy", env, learning_rate=3e-4, batch_size=256, tau=0.005,
             policy_kwargs={"net_arch": [256, 256]}, **shared,
         ),
@@ -49,13 +52,13 @@ def build(name: str, seed: int) -> tuple[BaseAlgorithm, VecEnv]:
     )  # fmt: skip
 
 
-def continuous(algorithm: str) -> Any:
-    """The class of an algorithm for continuous actions; sb3-contrib is needed for its own alone."""
-    if algorithm == "tqc":
-        from sb3_contrib import TQC
+def algorithm_class(algorithm: str) -> Any:
+    """The class of an algorithm with replay; sb3-contrib is needed for its own alone."""
+    if algorithm in ("tqc", "qr_dqn"):
+        import sb3_contrib
 
-        return TQC
-    return {"sac": SAC, "td3": TD3}[algorithm]
+        return {"tqc": sb3_contrib.TQC, "qr_dqn": sb3_contrib.QRDQN}[algorithm]
+    return {"dqn": DQN, "sac": SAC, "td3": TD3}[algorithm]
 
 
 def watch(model: Any) -> tuple[list[tuple[float, int]], list[int]]:

@@ -6,6 +6,7 @@ work              both sides
 ================  =============================================================================================
 ppo-8, ppo-16     PPO, CartPole, 8 or 16 environments x 128 steps, 4 epochs of 4 minibatches, [64, 64]
 dqn               DQN, CartPole, one update per step, batches of 64, [64, 64]
+qr_dqn            the same with 50 quantiles per action
 sac, td3          Pendulum, one update per step, batches of 256, [256, 256]
 tqc               the same with 2 critics of 25 quantiles
 ================  =============================================================================================
@@ -44,6 +45,7 @@ class Work:
 
 _RAY = ("sb3", "local", "ray")
 _PPO = "PPO, CartPole-v1, {} environments x 128 steps, 4 epochs of 4 minibatches, [64, 64]: steps/s"
+_VALUES = "{}, CartPole-v1, one update per step, batches of 64, [64, 64]{}: updates/s"
 _CONTINUOUS = "{}, Pendulum-v1, one update per step, batches of 256, [256, 256]{}: updates/s"
 
 WORKS = {
@@ -60,15 +62,21 @@ WORKS = {
         )
         for count in (8, 16)
     },
-    "dqn": Work(
-        title="DQN, CartPole-v1, one update per step, batches of 64, [64, 64]: updates/s",
-        algorithm="dqn",
-        env="CartPole-v1",
-        figure="updates_per_s",
-        sides=_RAY,
-        updates=8000,
-        warmup=1000,
-    ),
+    **{
+        name: Work(
+            title=_VALUES.format(title, detail),
+            algorithm=name,
+            env="CartPole-v1",
+            figure="updates_per_s",
+            sides=_RAY,
+            updates=updates,
+            warmup=1000,
+        )
+        for name, title, detail, updates in (
+            ("dqn", "DQN", "", 8000),
+            ("qr_dqn", "QR-DQN", ", 50 quantiles", 3000),
+        )
+    },
     **{
         name: Work(
             title=_CONTINUOUS.format(name.upper(), detail),
