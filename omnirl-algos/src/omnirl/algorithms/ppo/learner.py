@@ -1,129 +1,64 @@
 """PPO's update: epochs of minibatches over the samples of one rollout per sampler.
 
 Schulman et al. 2017 (arXiv:1707.06347), with the details of Huang et al. 2022, "The 37 implementation
-details of proximal policy optimization". Nothing in the loop waits for the device: figures stay there until
-``metrics()``.
+details of proximal policy optimization".
 
 Letters: N samples of an update, M of a minibatch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from omnirl.algorithms.ppo.config import Config
-from omnirl.algorithms.shared import likelihoods, losses
-from omnirl.algorithms.shared.action_head import make_head, num_outputs
+from omnirl.algorithms.ppo.config import Config, LearnerConfig
+from omnirl.algorithms.shared import losses
 from omnirl.algorithms.shared.actor_critic import Samples, prepare_samples
 from omnirl.algorithms.shared.flat_optimizers import FlatAdam
-from omnirl.algorithms.shared.flat_parameters import FlatParameters, clip_gradient_
+from omnirl.algorithms.shared.flat_parameters import clip_gradient_
 from omnirl.algorithms.shared.likelihoods import ArrayOrTensor
-from omnirl.algorithms.shared.metric_sums import MetricSums
-from omnirl.algorithms.shared.normalization import ObservationNormalizer, ReturnNormalizer
-from omnirl.algorithms.shared.observations import (
-    network_input,
-    network_observation,
-    time_rows,
-    vector_size,
-    vectors_of,
-    with_vectors,
-)
+from omnirl.algorithms.shared.on_policy_learner import OnPolicyLearner
+from omnirl.algorithms.shared.rollout_batch import RolloutBatch
 from omnirl.algorithms.shared.torch_masks import legal_logits
-from omnirl.api import (
-    Array,
-    Clock,
-    ConfigError,
-    ContinuousAction,
-    EnvSpec,
-    LearnerContext,
-    MultiDiscreteAction,
-    Obs,
-    Rollout,
-    value_at,
-)
-from omnirl.networks.actor_critic import ActorCritic
-from omnirl.networks.backpropagation import backpropagation, gradient_of
-from omnirl.networks.initialization import generator
+from omnirl.api import Clock, EnvSpec, LearnerContext, Rollout, value_at
 
 _FIGURES = ("policy_loss", "value_loss", "entropy", "grad_norm", "approx_kl", "clip_fraction")
 
 
-class Learner:
-    """One update learns from the tuple of rollouts that the memory hands out; see
-    :mod:`omnirl.api.algorithm`."""
+class Learner(OnPolicyLearner):
+    """See :mod:`omnirl.algorithms.shared.on_policy_learner`."""
+
+    config: LearnerConfig
 
     def __init__(self, config: Config, spec: EnvSpec, context: LearnerContext) -> None:
-        torch.set_num_threads(context.threads)
-        self.config = config.learner
-        self.device = torch.device(context.device)
-        self._observation = network_observation(config.network, spec)
-        vectors = vector_size(self._observation)
-        if vectors == 0 and self.config.normalize_observations:
-            raise ConfigError(
-                "modules.learner.normalize_observations: images are scaled in the network already "
-                "(set it to false)"
-            )
-        self._action = spec.action
-        self._head = make_head(spec.action, num_envs=1, rows=1)
-        log_std_init = config.policy.log_std_init if isinstance(spec.action, ContinuousAction) else None
-        self.network = ActorCritic(
-            config.network, self._observation, num_outputs(spec.action), log_std_init, generator(context.seed)
+        super().__init__(
+            config,
+            spec,
+            context,
+            optimizer=partial(FlatAdam, epsilon=config.learner.adam_epsilon),
+            figures=_FIGURES,
+            update=self._update,
         )
-        self.parameters = FlatParameters(self.network, self.device)
-        self.backpropagation = backpropagation(self.network)
-        self.optimizer = FlatAdam(self.parameters, self.config.adam_epsilon)
-        self.observations = ObservationNormalizer(vectors) if self.config.normalize_observations else None
-        self.returns = ReturnNormalizer(self.config.gamma) if self.config.normalize_returns else None
-        self._metrics = MetricSums(_FIGURES, self.device)
         self._finite = torch.ones((), device=self.device)
 
-    @property
-    def nonfinite_in_row(self) -> int:
-        """The latest updates in a row that changed nothing, as of the last ``metrics()``."""
-        return self._metrics.nonfinite_in_row
+    def _samples(self, rollouts: Sequence[Rollout]) -> Samples:
+        return self._prepared(self._joined(rollouts))
 
-    def observe(self, rollout: Rollout) -> None:
-        """Add to the pending statistics. The last row of observations is the next rollout's first."""
-        if self.observations is not None:
-            rows = network_input(time_rows(rollout.observations(), slice(-1)), self._observation)
-            self.observations.observe(vectors_of(rows, self._observation))
-        if self.returns is not None:
-            self.returns.observe(rollout)
-
-    def learn(self, batch: Sequence[Rollout], clock: Clock) -> None:
-        """One update. An empty batch changes nothing but the version."""
-        if batch:
-            if self.returns is not None:
-                self.returns.activate_first()
-            self._update(self._samples(batch), clock)
-        for normalizer in (self.observations, self.returns):
-            if normalizer is not None:
-                normalizer.activate()
-
-    def _samples(self, batch: Sequence[Rollout]) -> Samples:
+    def _prepared(self, batch: RolloutBatch) -> Samples:
         return prepare_samples(
             batch,
-            network_input=self._network_input,
-            actions=self._head.network_action,
-            rewards=self.returns or _unchanged,
             values=self.network.values,
-            device=self.device,
             gamma=self.config.gamma,
             gae_lambda=self.config.gae_lambda,
         )
 
-    def _network_input(self, obs: Obs) -> Array:
-        rows = network_input(obs, self._observation)
-        return rows if self.observations is None else with_vectors(rows, self._observation, self.observations)
-
-    def _update(self, samples: Samples, clock: Clock) -> None:
-        config, count = self.config, len(samples)
+    def _update(self, batch: RolloutBatch, clock: Clock) -> None:
+        config, samples = self.config, self._prepared(batch)
+        count = len(samples)
         size = min(config.minibatch_size, count)
         lr, clip, ent_coef = (value_at(s, clock) for s in (config.lr, config.clip, config.ent_coef))
         step = partial(self._step, lr=lr, clip=clip, ent_coef=ent_coef)
@@ -151,11 +86,11 @@ class Learner:
             # The one wait for the device, once per epoch and only where it was asked for.
             if (
                 config.target_kl is not None
-                and float(_kl(_joined(terms[-len(begins) :])[3])) > config.target_kl
+                and float(_kl(_side_by_side(terms[-len(begins) :])[3])) > config.target_kl
             ):
                 break
 
-        figures = _joined(terms)
+        figures = _side_by_side(terms)
         means = torch.stack((*figures[:3].mean(1).unbind(), torch.stack(norms).mean()))
         # The log ratios of the last epoch say how far the update went from the policy that acted.
         moved = figures[3, -count:]
@@ -187,66 +122,16 @@ class Learner:
         # The loss is policy loss + vf_coef * value loss - ent_coef * entropy, each the mean over the samples.
         d_outputs, d_log_std = likelihood.gradient(d_log_prob, -ent_coef / len(obs))
         d_values *= self.config.vf_coef
-        self.backpropagation.backward(torch.as_tensor(d_outputs), torch.as_tensor(d_values))
-        if self.network.log_std is not None and d_log_std is not None:
-            gradient_of(self.network.log_std).copy_(torch.as_tensor(d_log_std))
+        self._backward(d_outputs, d_log_std, d_values)
         norm = clip_gradient_(self.parameters.gradient, self.config.max_grad_norm)
         self.optimizer.step(lr, self._finite)
         return (policy_loss, value_loss, likelihood.entropy, log_ratio), norm
 
-    def _likelihood(self, outputs: ArrayOrTensor, action: ArrayOrTensor) -> likelihoods.Likelihood:
-        if self.network.log_std is not None:
-            return likelihoods.gaussian(outputs, self._plain(self.network.log_std.detach()), action)
-        if isinstance(self._action, MultiDiscreteAction):
-            return likelihoods.multi_categorical(outputs, action, self._action.nvec)
-        return likelihoods.categorical(outputs, action)
 
-    def _plain(self, tensor: Tensor) -> ArrayOrTensor:
-        """The tensor as the loss takes it: on the CPU as a numpy array of the same memory."""
-        return tensor.numpy() if self.device.type == "cpu" else tensor
-
-    def metrics(self) -> Mapping[str, float]:
-        """Means since the last call; see the plugin's ``metric_names``."""
-        return self._metrics.take()
-
-    def get_weights(self) -> Mapping[str, Array]:
-        """The policy's parameters and the active statistics."""
-        weights = self.parameters.arrays(self.network.acting_names())
-        return weights if self.observations is None else {**weights, **self.observations.weights()}
-
-    def reduce(self, array: Array, op: Literal["sum", "max"]) -> Array:
-        """The identity: there is one learner."""
-        return array
-
-    def state_dict(self) -> dict[str, Any]:
-        """Parameters, optimizer, statistics and the sums behind the unfinished row of the log."""
-        return {
-            "parameters": self.parameters.arrays(),
-            "optimizer": self.optimizer.state_dict(),
-            "observations": {} if self.observations is None else self.observations.state_dict(),
-            "returns": {} if self.returns is None else self.returns.state_dict(),
-            "metrics": self._metrics.state_dict(),
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore. KeyError or ValueError where the state is of another network or configuration."""
-        self.parameters.load(state["parameters"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        if self.observations is not None:
-            self.observations.load_state_dict(state["observations"])
-        if self.returns is not None:
-            self.returns.load_state_dict(state["returns"])
-        self._metrics.load_state_dict(state["metrics"])
-
-
-def _joined(terms: Sequence[tuple[ArrayOrTensor, ...]]) -> Tensor:
-    """The terms of all minibatches side by side: four rows."""
+def _side_by_side(terms: Sequence[tuple[ArrayOrTensor, ...]]) -> Tensor:
+    """The terms of all minibatches: four rows."""
     return torch.stack([torch.cat([torch.as_tensor(part) for part in parts]) for parts in zip(*terms)])
 
 
 def _kl(log_ratios: Tensor) -> Tensor:
     return losses.kl_estimates(log_ratios)[1]
-
-
-def _unchanged(rewards: Array) -> Array:
-    return rewards

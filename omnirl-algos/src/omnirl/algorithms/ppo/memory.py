@@ -1,14 +1,9 @@
-"""PPO's memory: a queue that hands each rollout to the one update that it is due for. Imports no torch."""
+"""PPO's memory: a queue of rollouts. Imports no torch."""
 
 from __future__ import annotations
 
-from omnirl.algorithms.ppo.config import Config
-from omnirl.api import EnvSpec, MemoryContext
-from omnirl.buffers.rollout_queue import RolloutQueue
+from omnirl.algorithms.shared.rollout_memory import RolloutMemory
 
 
-class Memory(RolloutQueue):
-    """Batches are tuples of rollouts; see :class:`omnirl.buffers.rollout_queue.RolloutQueue`."""
-
-    def __init__(self, config: Config, spec: EnvSpec, context: MemoryContext) -> None:
-        super().__init__()
+class Memory(RolloutMemory):
+    """See :class:`omnirl.algorithms.shared.rollout_memory.RolloutMemory`."""

@@ -1,4 +1,4 @@
-"""PPO's losses with their gradients, and the figures that go with them.
+"""Losses of the on-policy learners with their gradients, and the figures that go with them.
 
 The losses take numpy arrays or torch tensors and answer in kind; see :mod:`omnirl.algorithms.shared.likelihoods`.
 
@@ -26,6 +26,22 @@ def clipped_surrogate(
     gain = advantages * ratio
     least = xp.minimum(gain, advantages * ratio.clip(1.0 - clip, 1.0 + clip))
     return -least, gain * (gain <= least) * (-1.0 / len(gain))
+
+
+def policy_gradient(
+    log_prob: ArrayOrTensor, advantages: ArrayOrTensor
+) -> tuple[ArrayOrTensor, ArrayOrTensor]:
+    """-A log pi of each sample [N], and the gradient [N] of their mean by log pi; A is a constant.
+
+    Mnih et al. 2016 (arXiv:1602.01783), section 4.
+    """
+    return -advantages * log_prob, advantages * (-1.0 / len(advantages))
+
+
+def squared_error(values: ArrayOrTensor, returns: ArrayOrTensor) -> tuple[ArrayOrTensor, ArrayOrTensor]:
+    """(V - R)^2 of each sample [N], and the gradient [N] of their mean by V."""
+    error = values - returns
+    return error * error, error * (2.0 / len(error))
 
 
 def half_squared_error(values: ArrayOrTensor, returns: ArrayOrTensor) -> tuple[ArrayOrTensor, ArrayOrTensor]:
