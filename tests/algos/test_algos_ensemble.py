@@ -11,8 +11,8 @@ from omnirl.networks.ensemble_gradient import ensemble_pass
 from omnirl.networks.initialization import generator
 
 
-def make(activation="relu", members=3, normalized=False):
-    network = EnsembleMLP(members, (5, 8, 7, 2), activation, normalized)
+def make(activation="relu", members=3, normalized=False, outputs=2):
+    network = EnsembleMLP(members, (5, 8, 7, outputs), activation, normalized)
     network.init_uniform(generator(1))
     if normalized:
         with torch.no_grad():
@@ -52,14 +52,15 @@ def test_members_begin_apart_within_the_bounds_of_a_linear_layer():
 
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("activation", ["relu", "tanh", "elu", "silu"])
-def test_the_way_back_equals_autograds(activation, normalized):
-    network = make(activation, normalized=normalized)
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_way_back_equals_autograds(activation, normalized, outputs):
+    network = make(activation, normalized=normalized, outputs=outputs)
     flat = FlatParameters(network, torch.device("cpu"))
     flat.gradient.fill_(7.0)  # what was there is written over
     single = ensemble_pass(network)
     for rows in (6, 4):  # the arrays follow the batch
         x = torch.randn((rows, 5), generator=generator(3)).requires_grad_()
-        d = torch.randn((3, rows, 2), generator=generator(4))
+        d = torch.randn((3, rows, outputs), generator=generator(4))
         expected = network(x)
         gradients = torch.autograd.grad((expected * d).sum(), [*network.parameters(), x])
         torch.testing.assert_close(single.forward(x.detach()), expected.detach())

@@ -24,6 +24,11 @@ CASES = {
             "modules.network.hidden_sizes=[512, 512]",
         ),  # slow enough to be hit
     ],
+    "sac-pendulum": ["pendulum-sac"],
+    "td3-pendulum": [  # with noise that goes on from rollout to rollout, killed between two updates of the actor
+        *("pendulum-td3", "modules.policy.noise={kind: ou, std: 0.2}", "modules.memory.warmup_steps=300"),
+        "modules.policy.random_steps=50",
+    ],
     "ppo-stacks": ["agent.module=ppo", *MOTION, "modules.memory.unroll_length=64"],
     "dqn-stacks": [
         *("agent.module=dqn", *MOTION, "modules.memory.capacity=400", "modules.memory.warmup_steps=300"),
@@ -34,7 +39,13 @@ CASES = {
         *("modules.learner.minibatch_size=64", "modules.network.hidden_sizes=[32]"),
     ],
     "dqn-masks": [
-        *("agent.module=dqn", TESTING, "env.id=fork", "modules.memory.n_step=3", "modules.memory.warmup_steps=600"),
+        *(
+            "agent.module=dqn",
+            TESTING,
+            "env.id=fork",
+            "modules.memory.n_step=3",
+            "modules.memory.warmup_steps=600",
+        ),
         *("modules.memory.batch_size=512", "modules.network.hidden_sizes=[512, 512]"),
     ],
 }

@@ -66,14 +66,20 @@ class PlainPass:
         for bias, weight, hidden in zip(self._biases, self._weights, self._hidden):
             torch.baddbmm(bias, x, weight, out=hidden)
             x = tanh_(hidden) if self._tanh else hidden.relu_()
-        return torch.baddbmm(self._biases[-1], x, self._weights[-1])
+        bias, weight = self._biases[-1], self._weights[-1]
+        if bias.shape[2] == 1:  # a product with one column takes five times as long as its transpose
+            return torch.baddbmm(bias, weight.transpose(1, 2), x.transpose(1, 2)).transpose(1, 2)
+        return torch.baddbmm(bias, x, weight)
 
     def backward(self, d: Tensor) -> None:
         """To the parameters."""
         inputs = [self._x, *self._hidden]
         for layer in range(len(inputs) - 1, -1, -1):
             weight, bias = self._pairs[layer]
-            torch.bmm(inputs[layer].transpose(1, 2), d, out=gradient_of(weight))
+            if d.shape[2] == 1:
+                torch.bmm(d.transpose(1, 2), inputs[layer], out=gradient_of(weight).transpose(1, 2))
+            else:
+                torch.bmm(inputs[layer].transpose(1, 2), d, out=gradient_of(weight))
             torch.sum(d, 1, keepdim=True, out=gradient_of(bias))
             if layer:
                 d = self._through(layer, d)
@@ -87,7 +93,10 @@ class PlainPass:
     def _through(self, layer: int, d: Tensor) -> Tensor:
         """From the gradient of ``layer``'s sums to that of the sums of the layer before."""
         hidden, d_hidden = self._hidden[layer - 1], self._d_hidden[layer - 1]
-        torch.bmm(d, self._transposed[layer], out=d_hidden)
+        if d.shape[2] == 1:
+            torch.mul(d, self._transposed[layer], out=d_hidden)
+        else:
+            torch.bmm(d, self._transposed[layer], out=d_hidden)
         if self._tanh:
             torch.ops.aten.tanh_backward.grad_input(d_hidden, hidden, grad_input=d_hidden)
         else:
