@@ -60,6 +60,8 @@ def test_help_shows_the_commands_and_nothing_that_is_not_built(capsys):
         "train",
         "test",
         "resume",
+        "record",
+        "enjoy",
         "doctor",
         "version",
         "runs",
@@ -89,7 +91,7 @@ def test_the_names_that_plugins_may_not_use_are_ours():
         (["test"], "name a run (omnirl runs list), a preset or a file"),
         (["version", "extra"], "extra"),
         (["plugins", "new"], "new"),
-        (["record", "x"], "record"),
+        (["export", "x"], "export"),
         (["--install-completion"], "No such option"),
     ],
 )
