@@ -56,10 +56,10 @@ def test_workers_that_die_as_they_start(
 ) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(DIES, encoding="utf-8")
-    with within("workers die as they start", "given up after 5 s (ray.start_timeout_s), exit 6", 25):
-        run = start(*SHORT, "ray.start_timeout_s=5", variables={"PYTHONPATH": str(tmp_path / "site")})
+    with within("workers die as they start", "given up after 15 s (ray.start_timeout_s), exit 6", 45):
+        run = start(*SHORT, "ray.start_timeout_s=15", variables={"PYTHONPATH": str(tmp_path / "site")})
         assert run.wait(60) == 6, run.output
-    assert "2 of 2 workers' processes did not come up within 5 s" in run.output
+    assert "2 of 2 workers' processes did not come up within 15 s" in run.output
     assert run.left_over() == []
 
 
