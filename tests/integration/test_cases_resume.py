@@ -120,6 +120,40 @@ def test_k28_the_target_is_reached_once_in_total_and_the_learning_rate_goes_on(
     assert headers(folder) == 1
 
 
+@pytest.mark.parametrize(
+    ("lr", "values"),
+    [
+        (  # halved every fifth of the run
+            {"kind": "exponential", "start": 0.032, "end": 0.001},
+            {0: 0.032, 4: 0.016, 8: 0.008, 12: 0.004, 16: 0.002},
+        ),
+        (
+            {"kind": "piecewise", "points": [[0.2, 0.01], [0.6, 0.03], [1, 0]]},
+            {0: 0.01, 4: 0.01, 8: 0.02, 12: 0.03},
+        ),
+        (
+            {"kind": "piecewise", "steps": [[64, 0.01], [192, 0.03], [320, 0]]},
+            {0: 0.01, 3: 0.01, 7: 0.02, 11: 0.03, 19: 0.0},
+        ),
+    ],
+    ids=["exponential", "points", "steps"],
+)
+def test_k28_every_kind_of_schedule_goes_on_exactly(
+    tmp_path: Path, read: Any, lr: dict[str, Any], values: dict[int, float]
+) -> None:
+    """20 updates of 16 steps, stopped after 7. Update n + 1 has the rate of n updates, or that of 16 (n + 1) steps,
+    those that it learns from among them, whenever it is made."""
+    omnirl.run.train(ppo(tmp_path / "whole", 20, lr=lr), local=True)
+    config = ppo(tmp_path / "stopped", 20, lr=lr)
+    assert omnirl.run.train(config, local=True, observer_objects=[StopAt(7)]).status == "interrupted"
+    assert omnirl.run.train(config, local=True).status == "finished"
+    whole, stopped = (
+        [float(row["lr"]) for row in read.rows(tmp_path / name)] for name in ("whole", "stopped")
+    )
+    assert stopped == whole
+    assert {made: whole[made] for made in values} == pytest.approx(values, rel=1e-9)
+
+
 def test_k34_ppo_learns_from_versions_0_to_4(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
 ) -> None:
