@@ -61,7 +61,7 @@ def show_backend(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: 
 @app.command("check")
 def check_environment(
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID] [KEY=VALUE]...", help="env.id, and keys of env")
+        list[str] | None, typer.Argument(metavar="ID|KEY=VALUE", help="env.id, and keys of env")
     ] = None,
     *,
     backend: Annotated[
