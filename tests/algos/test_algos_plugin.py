@@ -24,9 +24,20 @@ MODULES = ["omnirl.algorithms.plugin", "omnirl.presets", "omnirl.networks", "omn
 def test_it_is_written_for_the_api():
     assert plugin.OMNIRL_API == API_NUMBER
     names = [spec.name for spec in plugin.omnirl_algorithms()]
-    assert {"ppo", "dqn", "ddqn", "dueling_dqn", "per_dqn", "c51", "qr_dqn", "ddpg", "td3", "sac"} <= set(
-        names
-    )
+    assert {
+        "ppo",
+        "a2c",
+        "impala",
+        "dqn",
+        "ddqn",
+        "dueling_dqn",
+        "per_dqn",
+        "c51",
+        "qr_dqn",
+        "ddpg",
+        "td3",
+        "sac",
+    } <= set(names)
     assert len(set(names)) == len(names)
 
 

@@ -16,9 +16,7 @@ def _value_learner(name: str, summary: str) -> AlgorithmSpec:
         name=name,
         summary=summary,
         family="value",
-        supports=Supports(
-            actions=("discrete",), observations=("vector", "image", "dict"), action_mask=True
-        ),
+        supports=Supports(actions=("discrete",), observations=("vector", "image", "dict"), action_mask=True),
         config=f"{package}.config:Config",
         data_flow=f"{package}.config:data_flow",
         policy=f"{package}.policy:Policy",
@@ -29,31 +27,38 @@ def _value_learner(name: str, summary: str) -> AlgorithmSpec:
     )
 
 
-ALGORITHMS = (
-    AlgorithmSpec(
-        name="ppo",
-        summary="Proximal policy optimization: on-policy, the robust first choice",
+def _policy_gradient(name: str, summary: str, figures: tuple[str, ...] = ()) -> AlgorithmSpec:
+    package = f"omnirl.algorithms.{name}"
+    return AlgorithmSpec(
+        name=name,
+        summary=summary,
         family="policy gradient",
         supports=Supports(
             actions=("discrete", "multi_discrete", "continuous"),
             observations=("vector", "image", "dict"),
             action_mask=True,
         ),
-        config="omnirl.algorithms.ppo.config:Config",
-        data_flow="omnirl.algorithms.ppo.config:data_flow",
-        policy="omnirl.algorithms.ppo.policy:Policy",
-        memory="omnirl.algorithms.ppo.memory:Memory",
-        learner="omnirl.algorithms.ppo.learner:Learner",
+        config=f"{package}.config:Config",
+        data_flow=f"{package}.config:data_flow",
+        policy=f"{package}.policy:Policy",
+        memory=f"{package}.memory:Memory",
+        learner=f"{package}.learner:Learner",
         agent_file=_AGENT_FILE,
-        metric_names=(
-            "policy_loss",
-            "value_loss",
-            "entropy",
-            "approx_kl",
-            "clip_fraction",
-            "explained_variance",
-            *_HEALTH,
-        ),
+        metric_names=("policy_loss", "value_loss", "entropy", *figures, "explained_variance", *_HEALTH),
+    )
+
+
+ALGORITHMS = (
+    _policy_gradient(
+        "ppo",
+        "Proximal policy optimization: on-policy, the robust first choice",
+        ("approx_kl", "clip_fraction"),
+    ),
+    _policy_gradient("a2c", "Advantage actor-critic: on-policy, one gradient step per short rollout"),
+    _policy_gradient(
+        "impala",
+        "IMPALA: samplers never wait for the learner, which corrects for their lag",
+        ("approx_kl", "clip_fraction"),
     ),
     *(
         _value_learner(name, summary)
@@ -133,6 +138,8 @@ PRESETS = tuple(
         ("acrobot-dqn", "Acrobot-v1 with DQN: above -100 within 100,000 steps"),
         ("acrobot-qr-dqn", "Acrobot-v1 with QR-DQN: above -90 within 100,000 steps"),
         ("lunarlander-per-dqn", "LunarLander-v3 with PER-DQN: above 200 within 300,000 steps"),
+        ("cartpole-a2c", "CartPole-v1 with A2C, for 500,000 steps"),
+        ("cartpole-impala", "CartPole-v1 with IMPALA, for 500,000 steps"),
         ("pendulum-ppo", "Pendulum-v1 with PPO: above -200 within 300,000 steps"),
         ("pendulum-ddpg", "Pendulum-v1 with DDPG: about -150 within 20,000 steps"),
         ("pendulum-td3", "Pendulum-v1 with TD3: about -150 within 20,000 steps"),
@@ -141,8 +148,14 @@ PRESETS = tuple(
         ("cartpole-sac", "CartPole-v1 with SAC for discrete actions: above 350 within 100,000 steps"),
         ("mountaincar-continuous-td3", "MountainCarContinuous-v0 with TD3: about 93 within 300,000 steps"),
         ("lunarlander-continuous-sac", "LunarLanderContinuous-v3 with SAC: about 260 within 500,000 steps"),
-        ("halfcheetah-sac", "HalfCheetah-v5 with SAC (Spinning Up: 6,081 at 100,000 steps, 9,163 at 300,000)"),
-        ("halfcheetah-td3", "HalfCheetah-v5 with TD3 (its authors: 4,894 at 100,000 steps, 7,485 at 300,000)"),
+        (
+            "halfcheetah-sac",
+            "HalfCheetah-v5 with SAC (Spinning Up: 6,081 at 100,000 steps, 9,163 at 300,000)",
+        ),
+        (
+            "halfcheetah-td3",
+            "HalfCheetah-v5 with TD3 (its authors: 4,894 at 100,000 steps, 7,485 at 300,000)",
+        ),
         ("hopper-sac", "Hopper-v5 with SAC (Spinning Up: 2,887 at 300,000 steps)"),
         ("hopper-td3", "Hopper-v5 with TD3 (its authors: 2,458 at 300,000 steps)"),
         ("lunarlander-ppo", "LunarLander-v3 with PPO: above 200 within 1,000,000 steps"),

@@ -1,0 +1,9 @@
+"""A2C's memory: a queue of rollouts. Imports no torch."""
+
+from __future__ import annotations
+
+from omnirl.algorithms.shared.rollout_memory import RolloutMemory
+
+
+class Memory(RolloutMemory):
+    """See :class:`omnirl.algorithms.shared.rollout_memory.RolloutMemory`."""
