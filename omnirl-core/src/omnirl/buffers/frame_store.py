@@ -43,7 +43,7 @@ def frame_slots(capacity: int) -> int:
 class FrameStore:
     """The frames of the entries of ``observation`` that are :func:`framed`, for ``capacity`` transitions.
 
-    A transition keeps the numbers of its frames in their place, see :func:`numbered`.
+    A transition keeps the numbers of its frames in their place, see ``numbered``.
     """
 
     def __init__(self, observation: ObservationSpec, capacity: int) -> None:

@@ -32,7 +32,7 @@ class ReplayMemory:
     rank                  of this learner: each draws its own indices from the clock's common seed
 
     ``len(memory)`` is the number of transitions held; with images it may be less than ``capacity`` for good, where
-    episodes are short. All memory is reserved at once, as much as :func:`reserved_bytes` says.
+    episodes are short. All memory is reserved at once, as much as ``reserved_bytes`` says.
     """
 
     def __init__(
