@@ -36,11 +36,15 @@ class Games:
         return self._obs[index].copy()
 
     def step(self, action: np.ndarray) -> Step:
-        self._obs += np.stack([np.zeros(len(action)), np.ones(len(action)), action], axis=1).astype(np.float32)
+        self._obs += np.stack([np.zeros(len(action)), np.ones(len(action)), action], axis=1).astype(
+            np.float32
+        )
         if self._forgets:
             self._obs[:, 2] += len(self.begun)  # repeats nothing
         lost = np.array([k % length == 0 for k, length in zip(self._obs[:, 1], self._lengths, strict=True)])
-        over = np.array([k >= LIVES * length for k, length in zip(self._obs[:, 1], self._lengths, strict=True)])
+        over = np.array(
+            [k >= LIVES * length for k, length in zip(self._obs[:, 1], self._lengths, strict=True)]
+        )
         self._goes_on = (lost & ~over).tolist()
         obs = self._obs.copy()
         return Step(obs, np.ones(len(obs), np.float32), lost, np.zeros(len(obs), bool), obs)

@@ -27,5 +27,7 @@ def installed() -> dict[str, list[str]]:
 @pytest.mark.parametrize("page", ["README.md", "docs/README.zh-CN.md"])
 def test_the_table_has_every_preset_in_the_row_of_its_environment(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    shown = {row["environment"]: sorted(re.findall(r"`([^`]+)`", row["presets"])) for row in ROW.finditer(text)}
+    shown = {
+        row["environment"]: sorted(re.findall(r"`([^`]+)`", row["presets"])) for row in ROW.finditer(text)
+    }
     assert shown == {environment: sorted(names) for environment, names in installed().items()}
