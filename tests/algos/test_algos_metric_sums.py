@@ -16,6 +16,15 @@ def add(sums, loss, norm=0.0, lr=1.0, finite=True):
     sums.add((torch.tensor(loss), torch.tensor(norm)), torch.tensor(float(finite)), {"lr": lr})
 
 
+def test_floats_do_as_well():
+    sums = make()
+    sums.add((1.0, np.float32(4.0)), 1.0, {})
+    sums.add((np.float32("nan"), 0.0), 0.0, {})
+    assert sums.nonfinite_in_row == 1
+    taken = sums.take()
+    assert (taken["loss"], taken["norm"], taken["nonfinite_updates"]) == (1.0, 4.0, 1.0)
+
+
 def make():
     return MetricSums(("loss", "norm"), CPU)
 

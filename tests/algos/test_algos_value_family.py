@@ -144,6 +144,29 @@ def test_the_parameters_gradient_is_that_of_the_weighted_loss(name, vector_spec,
     assert difference == pytest.approx(float(gradient.norm()), rel=tolerance)
 
 
+@pytest.mark.parametrize("name", ["dqn", "ddqn", "per_dqn"])
+def test_numpy_and_torch_make_the_same_update(name, vector_spec, learner_context, clock):
+    """What is done in numpy on the CPU is done with tensors elsewhere."""
+    states = []
+    for in_numpy in (True, False):
+        learner = with_other_target(learner_of(name, vector_spec, learner_context, target_update_interval=2))
+        assert learner._in_numpy
+        learner._in_numpy = in_numpy
+        batches = [batch_of(seed, weight=0.5) for seed in range(4)]
+        batches[1].reward[0] = np.inf
+        feedback = [learner.learn(batch, clock(update)) for update, batch in enumerate(batches)][-1]
+        states.append(
+            (learner.parameters.values, learner.target_parameters.values, learner.metrics(), feedback)
+        )
+    (ours, targets, metrics, told), (theirs, their_targets, their_metrics, their_told) = states
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(targets, their_targets)
+    assert metrics == pytest.approx(their_metrics, rel=1e-5)
+    assert metrics["nonfinite_updates"] == 1
+    if told is not None:
+        np.testing.assert_allclose(told.priority, their_told.priority, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_restored_learner_goes_on_bit_for_bit(name, vector_spec, learner_context, clock, trees_equal):
     keys = {"target_update_interval": 3, "lr": {"kind": "linear", "start": 1e-2, "end": 0}}

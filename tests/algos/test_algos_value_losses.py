@@ -100,6 +100,6 @@ def test_weighted_loss_and_its_slope(golden):
 
 
 def test_rows_of_the_taken_actions():
-    rows = TakenRows(3, torch.device("cpu"))
+    rows = TakenRows(3)
     assert rows.of(torch.tensor([[2], [0]])).tolist() == [2, 3]
     assert rows.of(torch.tensor([[1], [1], [0], [2]])).tolist() == [1, 4, 6, 11]

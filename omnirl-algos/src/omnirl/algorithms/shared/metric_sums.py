@@ -23,16 +23,18 @@ class MetricSums:
     def __init__(self, names: Sequence[str], device: torch.device) -> None:
         self._names = tuple(names)
         self._device = device
-        self._waiting: list[Tensor] = []  # per update: its figures, then whether it is finite
+        self._waiting: list[Tensor | float] = []  # per update: its figures, then whether it is finite
         self._sums = np.zeros(len(names) + 1)  # the last counts finite updates
         self._in_row = 0
         self._host: dict[str, tuple[float, int]] = {}
         self._added = 0
         self._nonfinite = 0
 
-    def add(self, values: Sequence[Tensor], finite: Tensor, host: Mapping[str, float]) -> None:
+    def add(
+        self, values: Sequence[Tensor | float], finite: Tensor | float, host: Mapping[str, float]
+    ) -> None:
         """One update: ``values`` (0-dimensional, in the order of the names) count only where ``finite`` is
-        1. The tensors are kept: they must not be written to afterwards."""
+        1. The tensors are kept: they must not be written to afterwards. All are tensors, or all are floats."""
         self._waiting.extend(values)
         self._waiting.append(finite)
         self._added += 1
@@ -47,7 +49,11 @@ class MetricSums:
         """Add what waits to the sums, with one transfer to the host."""
         if not self._waiting:
             return
-        rows = torch.stack(self._waiting).cpu().numpy().reshape(-1, len(self._sums)).astype(np.float64)
+        if isinstance(self._waiting[0], Tensor):
+            flat = torch.stack(self._waiting).cpu().numpy()  # type: ignore[arg-type]
+        else:
+            flat = np.array(self._waiting)
+        rows = flat.reshape(-1, len(self._sums)).astype(np.float64)
         self._waiting.clear()
         finite = rows[:, -1] > 0
         rows[~finite] = 0.0

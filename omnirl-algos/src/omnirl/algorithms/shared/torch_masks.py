@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
 from omnirl.algorithms.shared.action_masks import ILLEGAL
@@ -23,7 +22,9 @@ def legal_logits(logits: ArrayOrTensor, mask: ArrayOrTensor | None = None) -> Ar
     return logits if mask is None else namespace(logits).where(mask, logits, ILLEGAL)
 
 
-def legal_values(values: Callable[[Tensor], Tensor], mask: Tensor | None) -> Callable[[Tensor], Tensor]:
+def legal_values(
+    values: Callable[[Tensor], ArrayOrTensor], mask: ArrayOrTensor | None
+) -> Callable[[Tensor], ArrayOrTensor]:
     """A network of action values [N, n] whose illegal actions are worth less than any legal one.
 
     ``mask`` [N, n] bool is that of the observations the network will be asked about. Where no action is legal, as
@@ -31,5 +32,5 @@ def legal_values(values: Callable[[Tensor], Tensor], mask: Tensor | None) -> Cal
     """
     if mask is None:
         return values
-    some = mask.any(1, keepdim=True)
-    return lambda obs: torch.where(some, torch.where(mask, values(obs), ILLEGAL), 0.0)
+    xp, some = namespace(mask), mask.any(1)[:, None]
+    return lambda obs: xp.where(some, xp.where(mask, values(obs), ILLEGAL), 0.0)

@@ -9,18 +9,22 @@ Letters: N transitions of a batch, Z outputs of the network for one action.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from omnirl.algorithms.shared.action_masks import action_mask
 from omnirl.algorithms.shared.flat_optimizers import FlatAdam
 from omnirl.algorithms.shared.flat_parameters import FlatParameters, clip_gradient_
+from omnirl.algorithms.shared.likelihoods import ArrayOrTensor, namespace
 from omnirl.algorithms.shared.metric_sums import MetricSums
-from omnirl.algorithms.shared.observations import network_observation
+from omnirl.algorithms.shared.observations import network_input, network_observation
 from omnirl.algorithms.shared.targets import follow_
-from omnirl.algorithms.shared.transition_tensors import action_tensor, transition_tensors
+from omnirl.algorithms.shared.transition_tensors import TransitionTensors, action_tensor, transition_tensors
 from omnirl.algorithms.shared.value_config import ValueConfig
 from omnirl.algorithms.shared.value_losses import LossFunction, ValueLoss
 from omnirl.api import (
@@ -54,18 +58,22 @@ Feedbacks: TypeAlias = Callable[[Transitions, ValueLoss], Feedback]
 class TakenRows:
     """Which rows of [N * actions, ...] are those of the actions that were taken; the means of a batch."""
 
-    def __init__(self, num_actions: int, device: torch.device) -> None:
-        self._num_actions, self._device = num_actions, device
-        self._first = self.shares = torch.empty(0)
+    def __init__(self, num_actions: int) -> None:
+        self._num_actions = num_actions
+        self._first: ArrayOrTensor = np.empty(0, np.int64)
+        self.shares: ArrayOrTensor = np.empty(0, np.float32)
 
-    def of(self, action: Tensor) -> Tensor:
-        """``action`` [N, 1] -> rows [N]. From then on ``shares`` [N] are 1 / N: a product with them is a mean, in
-        half the time that ``mean`` takes."""
+    def of(self, action: ArrayOrTensor) -> ArrayOrTensor:
+        """``action`` [N] or [N, 1] -> rows [N]. From then on ``shares`` [N] are 1 / N: a product with them is a mean,
+        in half the time that ``mean`` takes."""
         count = action.shape[0]
         if self._first.shape[0] != count:
-            self._first = torch.arange(0, count * self._num_actions, self._num_actions, device=self._device)
-            self.shares = torch.full((count,), 1.0 / count, device=self._device)
-        return action.view(-1) + self._first
+            self._first = np.arange(0, count * self._num_actions, self._num_actions)
+            self.shares = np.full(count, 1.0 / count, np.float32)
+            if isinstance(action, Tensor):
+                self._first = torch.from_numpy(self._first).to(action.device)
+                self.shares = torch.from_numpy(self.shares).to(action.device)
+        return action.reshape(-1) + self._first
 
 
 class ValueLearner:
@@ -102,8 +110,12 @@ class ValueLearner:
         self.optimizer = FlatAdam(self.parameters, self._settings.adam_epsilon)
         self._network_gradient = output_gradient(self.network)
         self._action = action_tensor(spec.action, self.device)
-        self._rows = TakenRows(spec.action.n, self.device)
+        self._rows = TakenRows(spec.action.n)
         self._row = () if row is None else (row,)
+        # A minibatch of one number per action is so small that on the CPU what counts is the way to each operation, and
+        # numpy's is half of torch's.
+        self._in_numpy = row is None and self.device.type == "cpu"
+        self._one, self._zero = (torch.tensor(value, device=self.device) for value in (1.0, 0.0))
         self._loss, self._feedback = loss, feedback
         self._metrics = MetricSums(_FIGURES, self.device)
 
@@ -117,30 +129,60 @@ class ValueLearner:
 
     def learn(self, batch: Transitions, clock: Clock) -> Feedback | None:
         """One gradient step, and the target network where its turn has come."""
-        settings = self._settings
-        tensors = transition_tensors(batch, self._observation, self._action, self.device)
-        lr = value_at(settings.lr, clock)
-        outputs = self._network_gradient.forward(tensors.obs)
-        rows = self._rows.of(tensors.action)
-        taken = outputs.view(-1, *self._row).index_select(0, rows)
-        result = self._loss(tensors, taken, self.network, self.target_network)
+        settings, lr = self._settings, value_at(self._settings.lr, clock)
+        arrays = self._arrays(batch)
+        outputs = self._answer(self._network_gradient.forward(arrays.obs))
+        rows, taken = outputs.reshape(-1, *self._row), self._rows.of(arrays.action)
+        result = self._loss(arrays, rows[taken], self._online, self._target)
         # The loss of the batch is the mean of weight * loss.
         shares = self._rows.shares
-        share = tensors.weight * shares
-        d_outputs = torch.zeros_like(outputs)
-        d_taken = result.slope * (share.unsqueeze(1) if self._row else share)
-        d_outputs.view(-1, *self._row).index_copy_(0, rows, d_taken)
-        self._network_gradient.backward(d_outputs)
+        share = arrays.weight * shares
+        d_rows = namespace(rows).zeros_like(rows)
+        d_rows[taken] = result.slope * (share[:, None] if self._row else share)
+        d_outputs = d_rows.reshape(outputs.shape)
+        self._network_gradient.backward(torch.from_numpy(d_outputs) if self._in_numpy else d_outputs)
         norm = clip_gradient_(self.parameters.gradient, settings.max_grad_norm)
-        loss = torch.dot(result.loss, share)
-        health = loss + norm
-        finite = (health - health).eq_(0.0)  # 1, and 0 where it is infinite or not a number
+        figures = (
+            result.loss.dot(share),
+            result.value.dot(shares),
+            abs(result.error).dot(shares),
+            float(norm) if self._in_numpy else norm,
+        )
+        finite = self._finite(figures[0] + figures[3])
         self.optimizer.step(lr, finite)
         if (clock.update + 1) % settings.target_update_interval == 0:
             follow_(self.target_parameters, self.parameters, finite * settings.tau)
-        figures = (loss, torch.dot(result.value, shares), torch.dot(result.error.abs(), shares), norm)
-        self._metrics.add(figures, finite, {"lr": lr, "epsilon": value_at(self._epsilon, clock)})
+        counts = float(finite) if self._in_numpy else finite
+        self._metrics.add(figures, counts, {"lr": lr, "epsilon": value_at(self._epsilon, clock)})
         return None if self._feedback is None else self._feedback(batch, result)
+
+    def _arrays(self, batch: Transitions) -> TransitionTensors:
+        if not self._in_numpy:
+            return transition_tensors(batch, self._observation, self._action, self.device)
+        obs, next_obs = (
+            torch.from_numpy(network_input(rows, self._observation)) for rows in (batch.obs, batch.next_obs)
+        )
+        given: Any = batch  # numpy's arrays take the place of tensors
+        mask: Any = action_mask(batch.next_obs)
+        return TransitionTensors(
+            obs, given.action, given.reward, next_obs, given.discount, given.weight, mask
+        )
+
+    def _answer(self, outputs: Tensor) -> ArrayOrTensor:
+        return outputs.numpy() if self._in_numpy else outputs
+
+    def _online(self, obs: Tensor) -> ArrayOrTensor:
+        return self._answer(self.network(obs))
+
+    def _target(self, obs: Tensor) -> ArrayOrTensor:
+        return self._answer(self.target_network(obs))
+
+    def _finite(self, health: ArrayOrTensor) -> Tensor:
+        """1, and 0 where it is infinite or not a number; decided on the tensor."""
+        if self._in_numpy:
+            return self._one if math.isfinite(health) else self._zero
+        finite: Tensor = (health - health).eq(0.0).float()
+        return finite
 
     def metrics(self) -> Mapping[str, float]:
         """Means since the last call; see the plugin's ``metric_names``."""
