@@ -303,7 +303,7 @@ def faults(session: nox.Session) -> None:
 @nox.session(python=[HERE])
 def learning(session: nox.Session) -> None:
     """The ladder: what is missing of it, or a part, such as ``-- ppo`` or ``-- --tier 2 sac --seeds 3``."""
-    install(session, "core", "algos", "gymnasium", extras="[plot]")
+    install(session, "core", "algos", "gymnasium", extras="[plot]", suites=SUITES)
     session.run("python", "tests/learning/train_ladder.py", *session.posargs)
 
 

@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from report import write_page
 
 RESULTS = Path(__file__).with_name("results.json")
 OMNIRL = Path(sys.executable).with_name("omnirl")
-PACKAGES = ("omnirl-core", "torch", "ray", "gymnasium", "numpy")
+PACKAGES = ("omnirl-core", "torch", "ray", "gymnasium", "numpy", "box2d", "mujoco", "ale-py", "minatar")
 
 
 def command(row: Row, seed: int, transport: tuple[str, ...]) -> list[str]:
@@ -67,8 +68,17 @@ def train(row: Row, seed: int, transport: tuple[str, ...], folder: Path) -> dict
         "seconds": round(time.monotonic() - began, 1),
         "curve": points_of_log(rows),
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
-        "versions": {name: metadata.version(name) for name in PACKAGES},
+        "versions": versions(),
     }
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that a score may depend on, as far as they are installed."""
+    found = {}
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def _events(log: Path) -> list[dict[str, Any]]:
