@@ -22,7 +22,7 @@ IN_FILES: list[tuple[tuple[str, ...], str]] = [
     (("--algo", "ppo", "--updates", "1"), "env.module: missing: which environment backend?"),
     (
         ("--env", "CartPole-v1", "--updates", "1"),
-        "agent.module: missing: which algorithm? (installed: dqn, ppo",
+        "agent.module: missing: which algorithm? (installed: a2c, c51, ddpg, ddqn, dqn, dueling_dqn, impala",
     ),
     (("--algo", "ppo", "--env", "CartPole-v1"), "runner.max_updates: missing: say when training stops"),
     ((*PPO, "modules.learner.epochs=many"), "modules.learner.epochs: must be a whole number, not 'many'"),
@@ -61,7 +61,7 @@ IN_FILES: list[tuple[tuple[str, ...], str]] = [
     ((*PPO, "runner.num_learners=2"), "runner.num_learners: ppo learns in one process, not in 2"),
     (
         (*PPO, "agent.module=pppo"),
-        "agent.module: unknown algorithm 'pppo' (did you mean 'ppo'?); installed: dqn",
+        "agent.module: unknown algorithm 'pppo' (did you mean 'ppo'?); installed: a2c",
     ),
     ((*PPO, "env.module=gym"), "env.module: unknown environment backend 'gym'"),
     (
@@ -111,11 +111,19 @@ class Picture(gymnasium.Env[Any, Any]):
     action_space = spaces.Discrete(2)
 
 
+class Words(gymnasium.Env[Any, Any]):
+    """Observes a word beside a number."""
+
+    observation_space = spaces.Dict({"place": spaces.Discrete(3), "said": spaces.Text(9)})
+    action_space = spaces.Discrete(2)
+
+
 @pytest.fixture
-def picture() -> Iterator[None]:
+def environments() -> Iterator[None]:
     gymnasium.register("mistakes/Picture-v0", Picture)
+    gymnasium.register("mistakes/Words-v0", Words)
     yield
-    del gymnasium.registry["mistakes/Picture-v0"]
+    del gymnasium.registry["mistakes/Picture-v0"], gymnasium.registry["mistakes/Words-v0"]
 
 
 IN_ENVIRONMENTS: list[tuple[tuple[str, ...], str]] = [
@@ -146,13 +154,13 @@ IN_ENVIRONMENTS: list[tuple[tuple[str, ...], str]] = [
         "[4] (use mlp)",
     ),
     (
-        (*DQN, "env.id=mistakes/Picture-v0"),
+        (*DQN, "env.id=mistakes/Picture-v0", "modules.network.kind=mlp"),
         "modules.network.kind: mlp takes vector observations; mistakes/Picture-v0 has image observations of shape "
         "[1, 36, 36] (use cnn)",
     ),
     (
-        (*PPO, "env.id=Blackjack-v1"),
-        "the observation space Tuple(Discrete(32), Discrete(11), Discrete(2)) is not",
+        (*PPO, "env.id=mistakes/Words-v0"),
+        "entry 'said': the observation space Text(1, 9",
     ),
 ]
 
@@ -164,7 +172,7 @@ def test_a_mistake_that_the_environment_shows(
     arguments: tuple[str, ...],
     expected: str,
     refused: Callable[..., list[str]],
-    picture: None,
+    environments: None,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["config", "validate", *arguments]) == 0  # which opens no environment
