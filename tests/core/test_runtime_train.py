@@ -14,6 +14,7 @@ import omnirl.run
 from omnirl.api import RunSummary
 from omnirl.api.errors import ConfigError, NotFoundError, WorkersFailedError
 from omnirl.runtime import checkpoint
+from omnirl.runtime.supervision import Slot
 from omnirl.runtime.transport import LocalRef, LocalTransport, Ref, Worker, WorkerDiedError
 
 
@@ -275,6 +276,21 @@ def test_an_environment_that_always_raises_ends_the_run_with_its_traceback(tmp_p
     assert caught.value.exit_code == 20
     assert "sampler 0 (bad, seed 0) failed 11 times in a row, the limit is 10" in caught.value.lines[0]
     assert any("Traceback" in line for line in caught.value.lines)
+
+
+def test_a_pause_that_ends_between_two_looks_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker rests at one look and no longer at the next."""
+    resting = iter([True, False] * 1000)
+
+    def look(slot: Slot) -> bool:
+        return slot.failures > 1 and next(resting)
+
+    monkeypatch.setattr(Slot, "resting", property(look))
+    env = {"module": "omnirl.testing.environments", "id": "bad", "mode": "raise", "at": 1}
+    with pytest.raises(WorkersFailedError, match="failed 11 times in a row"):
+        train(settings(tmp_path / "a", env=env, runner__num_evaluators=0))
 
 
 def test_the_same_command_again_leaves_a_finished_run_alone(

@@ -136,12 +136,13 @@ class TrainLoop:
     # ---------------------------------------------------------------- one round
 
     def _round(self) -> None:
+        resting = self._resting()
         if self.save_due:
             self._hand_over()
         else:
             self.collecting.order(self.weights, self.epoch)
             self._order_updates()
-        self._wait()
+        self._wait(resting)
         if self.save_due and self._quiescent():
             self.saves.save(finished=False)
             self.save_due = False
@@ -151,11 +152,16 @@ class TrainLoop:
             glance = self.state.meter.glance(self.pacing, self.state.evaluation, self.crew)
             self.observers.send("progress", glance)
 
-    def _wait(self) -> None:
+    def _resting(self) -> bool:
+        """Whether a worker pauses. Asked before work is given out: one whose pause ends in between gets its work in
+        the next round."""
+        return any(slot.resting for slot in self.crew.slots)
+
+    def _wait(self, resting: bool) -> None:
         self.evaluations.look()
         self.watch.look()
         if not self.handlers:
-            if any(slot.resting for slot in self.crew.slots):
+            if resting:
                 time.sleep(_REST_SECONDS)
             elif not (self.save_due or self.pacing.finished()):
                 raise RuntimeError(f"nothing is in flight and nothing may start: {self.pacing}")
@@ -172,8 +178,9 @@ class TrainLoop:
     def _drain(self) -> None:
         """Let everything in flight arrive, so that the last checkpoint is exact."""
         while self.collecting.busy or self.learning or self.evaluations.outstanding:
+            resting = self._resting()
             self._hand_over()
-            self._wait()
+            self._wait(resting)
 
     # ---------------------------------------------------------------- updates
 
