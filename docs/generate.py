@@ -1,5 +1,5 @@
 """Writes docs/reference: the configuration's keys from the models, the command line from the Typer app, and which
-algorithm takes which space from what the algorithms declare.
+algorithm takes which space from what the algorithms declare, and the end of each algorithm's page.
 
 Beside them a sentence for each page of measurements that is there, which other pages include.
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
+from algorithm_parts import algorithm_part, presets_of, published
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
@@ -50,6 +51,8 @@ def main() -> None:
     pages = (("configuration", configuration()), ("commands", commands()), ("link-spaces", spaces()))
     for name, lines in pages:
         (REFERENCE / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name, lines in algorithms():
+        (REFERENCE / f"link-algorithm-{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name, sentence in MEASUREMENTS.items():
         there = (REFERENCE.parent / f"{name}.md").is_file()
         (REFERENCE / f"link-{name}.md").write_text(sentence if there else "", encoding="utf-8")
@@ -108,7 +111,7 @@ def configuration() -> Iterator[str]:
 def _section(
     title: str, model: type[BaseModel], section: str, schema: Mapping[str, Any], summary: str = ""
 ) -> Iterator[str]:
-    """One model's keys as a table."""
+    """One model's keys as a table below a heading."""
     yield from (
         "",
         f"## {title}",
@@ -116,6 +119,11 @@ def _section(
         f"{_sentence(summary or model.__doc__ or '')} Keys below `{section}`:",
         "",
     )
+    yield from _keys(model, section, schema)
+
+
+def _keys(model: type[BaseModel], section: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    """The table."""
     yield "| key | default | value | meaning |"
     yield "| --- | --- | --- | --- |"
     for row in parameter_rows(model, f"{section}."):
@@ -194,6 +202,23 @@ def spaces() -> Iterator[str]:
 def _takes(algorithm: AlgorithmSpec, observation: ObservationSpec, action: ActionSpec | None) -> bool:
     actions = [row[1] for row in SPACES["actions"].values()] if action is None else [action]
     return any(is_supported(algorithm.supports, EnvSpec(observation, one)) for one in actions)
+
+
+# ------------------------------------------------------------------------------ the algorithms
+
+
+def algorithms() -> Iterator[tuple[str, Iterator[str]]]:
+    """The name of each algorithm and the end of its page."""
+    registry = plugins.load()
+    presets, results = presets_of(registry), published(REFERENCE.parent)
+    for algorithm in (provided.spec for provided in registry.algorithms()):
+        takes = {
+            title: [name for name, row in rows.items() if _takes(algorithm, *row)]
+            for title, rows in SPACES.items()
+        }
+        keys = _keys(load_object(algorithm.config), "modules", json_schema(registry, algorithm))
+        own = presets.get(algorithm.name, {})
+        yield algorithm.name, algorithm_part(algorithm, takes=takes, presets=own, results=results, keys=keys)
 
 
 # -------------------------------------------------------------------------- the command line
