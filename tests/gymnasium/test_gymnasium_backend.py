@@ -189,6 +189,17 @@ def test_whatever_a_constructor_raises_becomes_one_line(register: Callable[..., 
     assert refused(id=name) == (f"env.id: cannot build {name!r}: ZeroDivisionError: first second",)
 
 
+def test_an_environment_without_spaces_is_refused(register: Callable[..., str]) -> None:
+    class Undeclared(gymnasium.Env[Any, Any]):
+        action_space = "two buttons"  # type: ignore[assignment]
+
+    name = register(entry_point=Undeclared)
+    assert refused(id=name) == (
+        f"env.id: {name!r}: its observation_space is missing, or not a space: set it in __init__",
+        f"env.id: {name!r}: its action_space is missing, or not a space: set it in __init__",
+    )
+
+
 def test_a_bare_assertion_is_told_with_its_place(register: Callable[..., str]) -> None:
     def build() -> Any:
         raise AssertionError

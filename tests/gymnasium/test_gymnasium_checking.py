@@ -325,6 +325,16 @@ def test_an_environment_that_raises(found: Any, method: str) -> None:
     assert finding.text == f"{where}: KeyError: 'arm\\nleft'"
 
 
+@pytest.mark.parametrize("method", ["reset", "step"])
+def test_an_environment_that_leaves_the_process(found: Any, method: str) -> None:
+    def leave(self: Any, *args: Any, **kwargs: Any) -> None:
+        raise SystemExit(9)
+
+    (finding,) = found(type("Leaves", (Sound,), {method: leave}))
+    where = "reset()" if method == "reset" else "step 1"
+    assert (finding.name, finding.text) == ("raises", f"{where}: SystemExit: 9")
+
+
 def test_metrics_that_info_lacks(found: Any) -> None:
     (finding,) = found(returning("told", {"speed": 1.0}), metrics=["speed", "height"])
     assert (finding.name, finding.severity) == ("configuration", "error")

@@ -34,6 +34,14 @@ class Health:
             )
         self._tell(f"a rollout was refused: {where}")
 
+    def finished(self) -> None:
+        """The run's last step was made. Raises NumericsError where every rollout was refused, so nothing learned."""
+        rollouts = self._pacing.collected // self._pacing.rollout_steps
+        if self._refused and self._refused >= rollouts:
+            raise NumericsError(
+                f"each of the {rollouts} rollouts held a NaN or an infinity; nothing was learned"
+            )
+
     def learned(self, report: AdvanceReport) -> None:
         """Updates were made. Raises NumericsError where too many in a row had no finite loss and gradient."""
         if report.nonfinite_in_row >= MOST_NONFINITE_UPDATES:

@@ -29,7 +29,7 @@ class Meter:
         self._points: deque[tuple[float, int, int]] = deque()
         self._returns: deque[float] = deque(maxlen=_RECENT_EPISODES)
         self._lags: deque[int] = deque(maxlen=_RECENT_EPISODES)
-        self._first_updates = 0
+        self._first_updates = self._first_steps = 0
         self._warm: tuple[float, int, int] | None = None
         self._latest = (self._began, 0, 0)
 
@@ -40,7 +40,7 @@ class Meter:
     def begin(self, pacing: Pacing) -> None:
         """Training begins now: start-up does not count."""
         self._began = self._row = self._save = time.perf_counter()
-        self._first_updates = pacing.updates
+        self._first_updates, self._first_steps = pacing.updates, pacing.collected
 
     def wall(self) -> float:
         """Seconds of training in the whole run."""
@@ -79,7 +79,8 @@ class Meter:
         """Steps and updates per second between the second and the last update."""
         if self._warm is None or self._latest[0] <= self._warm[0]:
             seconds = max(time.perf_counter() - self._began, 1e-9)
-            return pacing.collected / seconds, (pacing.updates - self._first_updates) / seconds
+            steps = pacing.collected - self._first_steps  # those of a run resumed were not made now
+            return steps / seconds, (pacing.updates - self._first_updates) / seconds
         seconds = self._latest[0] - self._warm[0]
         return (self._latest[1] - self._warm[1]) / seconds, (self._latest[2] - self._warm[2]) / seconds
 

@@ -111,6 +111,7 @@ class TrainLoop:
         self._drain()
         finished = not self.stop.signal
         if finished:
+            self.health.finished()
             self._last_row()
         self.saves.last(finished=finished)
         status = "finished" if finished else "interrupted"

@@ -32,12 +32,18 @@ class CountedEnvironment:
     def reset(self, index: int, seed: int) -> Obs:
         """Begin an episode."""
         self.count += 1
-        return self._environment.reset(index, seed)
+        try:
+            return self._environment.reset(index, seed)
+        except SystemExit as error:
+            raise _left(error) from error
 
     def step(self, action: Array) -> Step:
         """Step all sub-environments."""
         self.__dict__["count"] += 1  # past the attribute's own way, which costs a microsecond
-        return self._environment.step(action)
+        try:
+            return self._environment.step(action)
+        except SystemExit as error:
+            raise _left(error) from error
 
     def close(self) -> None:
         """Release what the environment holds."""
@@ -51,6 +57,11 @@ class CountedEnvironment:
             self.__dict__[name] = value
         else:
             setattr(self._environment, name, value)
+
+
+def _left(error: SystemExit) -> RuntimeError:
+    """A failure like any other: uncaught, the exit would be that of the whole run, without a word."""
+    return RuntimeError(f"the environment called sys.exit({error.code!r})")
 
 
 def nonfinite_value(rollout: Rollout, steps_before: int) -> str:

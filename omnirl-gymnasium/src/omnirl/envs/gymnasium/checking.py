@@ -51,7 +51,7 @@ def _reset_api(env: gymnasium.Env[Any, Any]) -> Iterator[EnvFinding]:
         remedy = "def reset(self, *, seed=None, options=None): super().reset(seed=seed)"
         yield error("reset", f"reset takes no seed: {one_line(failure)}", remedy)
         return
-    except Exception as failure:  # an environment may raise anything
+    except (Exception, SystemExit) as failure:  # an environment may raise anything
         yield _raises("reset()", failure)
         return
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
@@ -62,7 +62,7 @@ def _step_api(env: gymnasium.Env[Any, Any]) -> Iterator[EnvFinding]:
     try:
         env.reset(seed=0)
         result: Any = env.step(env.action_space.sample())
-    except Exception:  # told where the steps are played, or by the check of reset
+    except (Exception, SystemExit):  # told where the steps are played, or by the check of reset
         return
     if not (isinstance(result, tuple) and len(result) == 5):
         text = f"step returns {_shape_of(result)}, not (observation, reward, terminated, truncated, info)"
@@ -86,7 +86,7 @@ class _Play:
             self._play(steps)
         except ConfigError as failure:  # of env.metrics, or of a mask
             self._add(error("configuration", line, "change that key") for line in failure.lines)
-        except Exception as failure:
+        except (Exception, SystemExit) as failure:
             self._add([_raises(f"step {self._steps + 1}", failure)])
         if not self._episodes and not self._broken:
             remedy = "set env.kwargs.max_episode_steps, or truncate episodes in the environment"
@@ -166,7 +166,7 @@ def _rendering(env: gymnasium.Env[Any, Any]) -> Iterator[EnvFinding]:
         yield warning("render_fps", text, 'add "render_fps": steps per second of the real thing')
 
 
-def _raises(where: str, failure: Exception) -> EnvFinding:
+def _raises(where: str, failure: BaseException) -> EnvFinding:
     return error(
         "raises", f"{where}: {one_line(failure)}", "mend the environment: a worker would fail there too"
     )

@@ -45,11 +45,23 @@ def make(
     """
     env = _make(config, render_mode)
     try:
+        _check_declared(env, config.id)
         env = wrap(env, config.wrappers, training, atari.stickiness(config.kwargs, env.spec))
         return masked(env, config.action_mask, config.id)
     except ConfigError:
         env.close()
         raise
+
+
+def _check_declared(env: gymnasium.Env[Any, Any], env_id: str) -> None:
+    """Raise ConfigError where the environment does not say what its observations and actions are."""
+    lines = [
+        f"env.id: {env_id!r}: its {name} is missing, or not a space: set it in __init__"
+        for name in ("observation_space", "action_space")
+        if not isinstance(getattr(env, name, None), gymnasium.Space)
+    ]
+    if lines:
+        raise ConfigError(lines)
 
 
 def _make(config: GymnasiumConfig, render_mode: str | None) -> gymnasium.Env[Any, Any]:

@@ -11,7 +11,7 @@ def install(extra: str) -> str:
     return f'run: pip install "omnirl-gymnasium[{extra}]"'
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """An exception's type and text in one line; where it has no text, such as a bare assertion, its place instead."""
     text = " ".join(str(error).split())
     name = type(error).__name__
