@@ -39,6 +39,8 @@ class Slow(gymnasium.Env[Any, Any]):
         return np.zeros(1, np.float32), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        if self._seconds == -9:
+            raise SystemExit(9)
         if self._seconds < 0:
             raise ArithmeticError("out of range")
         if self._seconds:
@@ -106,3 +108,8 @@ def test_an_environment_that_cannot_be_stepped_is_left_for_later(decided: Callab
     (decision,) = decided(-1.0, 8)
     assert decision.value == "inline"
     assert decision.reason == "a step could not be measured: ArithmeticError: out of range"
+
+
+def test_an_environment_that_leaves_the_process_is_stepped_inline(decided: Callable[..., Any]) -> None:
+    (decision,) = decided(-9, 8)
+    assert (decision.value, decision.reason) == ("inline", "a step could not be measured: SystemExit: 9")

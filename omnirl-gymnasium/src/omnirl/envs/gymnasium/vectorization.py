@@ -37,7 +37,7 @@ def decide(config: GymnasiumConfig, context: DecisionContext) -> Sequence[Decisi
         return (Decision("vectorization", "inline"),)
     try:
         seconds = _step_time(config)
-    except Exception as error:  # what an environment does here, it will do again where it is told properly
+    except (Exception, SystemExit) as error:  # it will do it again where that is told properly
         return (Decision("vectorization", "inline", f"a step could not be measured: {one_line(error)}"),)
     inline = seconds * context.num_envs
     faster = inline / (inline / processes + _ROUND_TRIP)
