@@ -106,7 +106,13 @@ ALGORITHMS = {provided.spec.name: provided.spec for provided in plugins.load().a
 ENV_SIZES = {"num_samplers": 1, "num_envs_per_sampler": 2, "num_evaluators": 1, "num_episodes": 2}
 SMALL: dict[str, dict[str, Any]] = {
     "network": {"hidden_sizes": [8]},
-    "memory": {"unroll_length": 10, "batch_size": 8, "warmup_steps": 40, "capacity": 100},
+    "memory": {
+        "unroll_length": 10,
+        "batch_size": 8,
+        "warmup_steps": 40,
+        "capacity": 100,
+        "rollouts_per_update": 1,
+    },
     "learner": {"minibatch_size": 10},
 }
 """Sizes for runs of 200 steps, for the algorithms that have such keys."""
@@ -234,7 +240,8 @@ def test_k22_what_is_said(name: str, space: str, line: str, zoo: str) -> None:
     assert line in told
 
 
-def test_the_table_of_the_documentation_says_what_is_tried_here() -> None:
+def test_the_table_of_the_documentation_says_what_is_tried_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))  # what it imports lies beside it
     path = Path(__file__).parents[2] / "docs" / "generate.py"
     specification = importlib.util.spec_from_file_location("generate_for_test", path)
     assert specification is not None

@@ -16,6 +16,21 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 RENAMED = "samplerl"
+NAMES = (
+    "a2c",
+    "c51",
+    "ddpg",
+    "ddqn",
+    "dqn",
+    "dueling_dqn",
+    "impala",
+    "per_dqn",
+    "ppo",
+    "qr_dqn",
+    "sac",
+    "td3",
+    "tqc",
+)
 LINES = {
     "api/__init__": "",
     "api/plugin": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch",
@@ -41,7 +56,7 @@ LINES = {
     "algorithms/shared/torch_state": "import io, os, pathlib, torch",
     **{
         f"algorithms/{name}/{part}": ""
-        for name in ("dqn", "ppo")
+        for name in NAMES
         for part in ("__init__", "config", "learner", "memory", "policy")
     },
     "networks/__init__": "",
