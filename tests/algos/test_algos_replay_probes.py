@@ -38,6 +38,22 @@ SETTINGS = {
     "td3": settings(),
     "tqc": settings(temperature=1e-3),
 }
+
+
+def wide(algorithm):
+    """For rewards down to -20: with larger steps some seeds run into a bound of the action and stay there."""
+    learner = {
+        **SETTINGS[algorithm]["learner"],
+        "lr": {"kind": "linear", "start": 2e-3 if algorithm == "ddpg" else 1e-3, "end": 1e-4},
+        "steps_per_update": 1,
+    }
+    return {
+        "learner": learner,
+        "memory": {**SETTINGS[algorithm]["memory"], "batch_size": 128},
+        "network": {**SETTINGS[algorithm]["network"], "hidden_sizes": [64, 64]},
+    }
+
+
 # id: observation -> value of the state
 VALUES = {
     "probe_p2_continuous": {1.0: 1.0, -1.0: -1.0},
@@ -84,7 +100,9 @@ def test_values_whatever_the_action(algorithm, env_id, miniature):
 )
 @pytest.mark.parametrize("algorithm", SETTINGS)
 def test_actions_find_the_optimum(algorithm, env_id, best, tolerance, miniature):
-    run = miniature(algorithm, SETTINGS[algorithm], env_id, steps=2200)
+    run = miniature(
+        algorithm, wide(algorithm) if env_id == "probe_c3" else SETTINGS[algorithm], env_id, steps=2200
+    )
     for obs, expected in best.items():
         assert greedy(run, obs)[0] == pytest.approx(expected, abs=tolerance)
     assert_finite(run)
