@@ -10,41 +10,63 @@ _AGENT_FILE = "omnirl.algorithms.shared.torch_state:AGENT_FILE"
 _HEALTH = ("grad_norm", "lr", "nonfinite_updates", "nonfinite_in_row")
 
 
-def _value_learner(name: str, summary: str) -> AlgorithmSpec:
+def _algorithm(
+    name: str, summary: str, *, family: str, supports: Supports, figures: tuple[str, ...]
+) -> AlgorithmSpec:
+    """The row of the package ``name``, whose parts are called as in every other package."""
     package = f"omnirl.algorithms.{name}"
     return AlgorithmSpec(
         name=name,
         summary=summary,
-        family="value",
-        supports=Supports(actions=("discrete",), observations=("vector", "image", "dict"), action_mask=True),
+        family=family,
+        supports=supports,
         config=f"{package}.config:Config",
         data_flow=f"{package}.config:data_flow",
         policy=f"{package}.policy:Policy",
         memory=f"{package}.memory:Memory",
         learner=f"{package}.learner:Learner",
         agent_file=_AGENT_FILE,
-        metric_names=("loss", "q_value", "td_error", "epsilon", *_HEALTH),
+        metric_names=(*figures, *_HEALTH),
+    )
+
+
+def _value_learner(name: str, summary: str) -> AlgorithmSpec:
+    return _algorithm(
+        name,
+        summary,
+        family="value",
+        supports=Supports(actions=("discrete",), observations=("vector", "image", "dict"), action_mask=True),
+        figures=("loss", "q_value", "td_error", "epsilon"),
     )
 
 
 def _policy_gradient(name: str, summary: str, figures: tuple[str, ...] = ()) -> AlgorithmSpec:
-    package = f"omnirl.algorithms.{name}"
-    return AlgorithmSpec(
-        name=name,
-        summary=summary,
+    return _algorithm(
+        name,
+        summary,
         family="policy gradient",
         supports=Supports(
             actions=("discrete", "multi_discrete", "continuous"),
             observations=("vector", "image", "dict"),
             action_mask=True,
         ),
-        config=f"{package}.config:Config",
-        data_flow=f"{package}.config:data_flow",
-        policy=f"{package}.policy:Policy",
-        memory=f"{package}.memory:Memory",
-        learner=f"{package}.learner:Learner",
-        agent_file=_AGENT_FILE,
-        metric_names=("policy_loss", "value_loss", "entropy", *figures, "explained_variance", *_HEALTH),
+        figures=("policy_loss", "value_loss", "entropy", *figures, "explained_variance"),
+    )
+
+
+def _actor_critic(
+    name: str,
+    summary: str,
+    figures: tuple[str, ...] = (),
+    *,
+    actions: tuple[str, ...] = ("bounded_continuous",),
+) -> AlgorithmSpec:
+    return _algorithm(
+        name,
+        summary,
+        family="actor-critic",
+        supports=Supports(actions=actions, observations=("vector", "dict")),
+        figures=("critic_loss", "actor_loss", "q_value", *figures),
     )
 
 
@@ -71,57 +93,18 @@ ALGORITHMS = (
             ("qr_dqn", "Quantile regression DQN: learns the quantiles of the return"),
         )
     ),
-    AlgorithmSpec(
-        name="ddpg",
-        summary="Deep deterministic policy gradient: off-policy, for bounded continuous actions",
-        family="actor-critic",
-        supports=Supports(actions=("bounded_continuous",), observations=("vector", "dict")),
-        config="omnirl.algorithms.ddpg.config:Config",
-        data_flow="omnirl.algorithms.ddpg.config:data_flow",
-        policy="omnirl.algorithms.ddpg.policy:Policy",
-        memory="omnirl.algorithms.ddpg.memory:Memory",
-        learner="omnirl.algorithms.ddpg.learner:Learner",
-        agent_file=_AGENT_FILE,
-        metric_names=("critic_loss", "actor_loss", "q_value", *_HEALTH),
+    _actor_critic("ddpg", "Deep deterministic policy gradient: off-policy, for bounded continuous actions"),
+    _actor_critic("td3", "Twin delayed DDPG: its overestimation mended by two critics and smoothed targets"),
+    _actor_critic(
+        "sac",
+        "Soft actor-critic: off-policy, random as far as it pays, few environment steps",
+        ("entropy", "temperature"),
+        actions=("discrete", "bounded_continuous"),
     ),
-    AlgorithmSpec(
-        name="td3",
-        summary="Twin delayed DDPG: its overestimation mended by two critics and smoothed targets",
-        family="actor-critic",
-        supports=Supports(actions=("bounded_continuous",), observations=("vector", "dict")),
-        config="omnirl.algorithms.td3.config:Config",
-        data_flow="omnirl.algorithms.td3.config:data_flow",
-        policy="omnirl.algorithms.td3.policy:Policy",
-        memory="omnirl.algorithms.td3.memory:Memory",
-        learner="omnirl.algorithms.td3.learner:Learner",
-        agent_file=_AGENT_FILE,
-        metric_names=("critic_loss", "actor_loss", "q_value", *_HEALTH),
-    ),
-    AlgorithmSpec(
-        name="sac",
-        summary="Soft actor-critic: off-policy, random as far as it pays, few environment steps",
-        family="actor-critic",
-        supports=Supports(actions=("discrete", "bounded_continuous"), observations=("vector", "dict")),
-        config="omnirl.algorithms.sac.config:Config",
-        data_flow="omnirl.algorithms.sac.config:data_flow",
-        policy="omnirl.algorithms.sac.policy:Policy",
-        memory="omnirl.algorithms.sac.memory:Memory",
-        learner="omnirl.algorithms.sac.learner:Learner",
-        agent_file=_AGENT_FILE,
-        metric_names=("critic_loss", "actor_loss", "q_value", "entropy", "temperature", *_HEALTH),
-    ),
-    AlgorithmSpec(
-        name="tqc",
-        summary="Truncated quantile critics: SAC whose critics give distributions, cut against overestimation",
-        family="actor-critic",
-        supports=Supports(actions=("bounded_continuous",), observations=("vector", "dict")),
-        config="omnirl.algorithms.tqc.config:Config",
-        data_flow="omnirl.algorithms.tqc.config:data_flow",
-        policy="omnirl.algorithms.tqc.policy:Policy",
-        memory="omnirl.algorithms.tqc.memory:Memory",
-        learner="omnirl.algorithms.tqc.learner:Learner",
-        agent_file=_AGENT_FILE,
-        metric_names=("critic_loss", "actor_loss", "q_value", "entropy", "temperature", *_HEALTH),
+    _actor_critic(
+        "tqc",
+        "Truncated quantile critics: SAC whose critics give distributions, cut against overestimation",
+        ("entropy", "temperature"),
     ),
 )
 
