@@ -6,6 +6,7 @@ Letters: N batch rows; C channels, H height, W width.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -71,7 +72,29 @@ class ImageFeatures(nn.Module):
         self.hidden.init_uniform(rng)
 
 
-class ImageNetwork(nn.Module):
+class FeaturesUnderHead(nn.Module):
+    """Features of pictures under one linear head; a subclass makes ``features`` and ``head``."""
+
+    features: Any
+    head: MLP
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, ...] -> [N, outputs]."""
+        outputs: Tensor = self.head(self.features(x))
+        return outputs
+
+    def init_orthogonal(self, rng: Generator, output_gain: float) -> None:
+        """As the features', the head with ``output_gain``."""
+        self.features.init_orthogonal(rng)
+        self.head.init_orthogonal(rng, output_gain)
+
+    def init_uniform(self, rng: Generator) -> None:
+        """torch's own default, drawn from ``rng``."""
+        self.features.init_uniform(rng)
+        self.head.init_uniform(rng)
+
+
+class ImageNetwork(FeaturesUnderHead):
     """Image features under one linear head: [N, C, H, W] -> [N, outputs]."""
 
     def __init__(
@@ -87,18 +110,3 @@ class ImageNetwork(nn.Module):
         super().__init__()
         self.features = ImageFeatures(shape, hidden_sizes, activation, kind=kind, dtype=dtype)
         self.head = MLP((self.features.output_size, outputs), activation)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[N, C, H, W] -> [N, outputs]."""
-        outputs: Tensor = self.head(self.features(x))
-        return outputs
-
-    def init_orthogonal(self, rng: Generator, output_gain: float) -> None:
-        """As :meth:`ImageFeatures.init_orthogonal`, the head with ``output_gain``."""
-        self.features.init_orthogonal(rng)
-        self.head.init_orthogonal(rng, output_gain)
-
-    def init_uniform(self, rng: Generator) -> None:
-        """torch's own default, drawn from ``rng``."""
-        self.features.init_uniform(rng)
-        self.head.init_uniform(rng)

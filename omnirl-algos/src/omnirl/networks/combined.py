@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor, nn
 
-from omnirl.networks.cnn import ImageFeatures
+from omnirl.networks.cnn import FeaturesUnderHead, ImageFeatures
 from omnirl.networks.config import NetworkConfig
 from omnirl.networks.joined import JoinedSpec
 from omnirl.networks.mlp import MLP
@@ -61,25 +61,10 @@ class CombinedFeatures(nn.Module):
         self.hidden.init_uniform(rng)
 
 
-class CombinedNetwork(nn.Module):
+class CombinedNetwork(FeaturesUnderHead):
     """Combined features under one linear head: [N, bytes] -> [N, outputs]."""
 
     def __init__(self, config: NetworkConfig, observation: JoinedSpec, outputs: int) -> None:
         super().__init__()
         self.features = CombinedFeatures(config, observation)
         self.head = MLP((self.features.output_size, outputs), config.activation)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[N, bytes] -> [N, outputs]."""
-        outputs: Tensor = self.head(self.features(x))
-        return outputs
-
-    def init_orthogonal(self, rng: Generator, output_gain: float) -> None:
-        """As :meth:`CombinedFeatures.init_orthogonal`, the head with ``output_gain``."""
-        self.features.init_orthogonal(rng)
-        self.head.init_orthogonal(rng, output_gain)
-
-    def init_uniform(self, rng: Generator) -> None:
-        """torch's own default, drawn from ``rng``."""
-        self.features.init_uniform(rng)
-        self.head.init_uniform(rng)
