@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared import likelihoods
-from omnirl.algorithms.shared.action_masks import ILLEGAL, LegalActions
-from omnirl.algorithms.shared.exploration import nth_legal
-from omnirl.algorithms.shared.targets import greatest_target_value
-from omnirl.algorithms.shared.torch_masks import legal_logits, legal_values
-from omnirl.algorithms.shared.transition_tensors import action_tensor, transition_tensors
-from omnirl.algorithms.shared.value_losses import squared_loss, temporal_difference_loss
+from omnirl.algorithms.shared.acting.action_masks import ILLEGAL, LegalActions
+from omnirl.algorithms.shared.off_policy.targets import greatest_target_value
+from omnirl.algorithms.shared.off_policy.transition_tensors import action_tensor, transition_tensors
+from omnirl.algorithms.shared.training import likelihoods
+from omnirl.algorithms.shared.training.torch_masks import legal_logits, legal_values
+from omnirl.algorithms.shared.values.exploration import nth_legal
+from omnirl.algorithms.shared.values.value_losses import squared_loss, temporal_difference_loss
 from omnirl.api import (
     ActContext,
     ArraySpec,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared.torch_state import AGENT_FILE
+from omnirl.algorithms.shared.training.torch_state import AGENT_FILE
 from omnirl.api import CheckpointError
 
 WEIGHTS = {"layers.0.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "count": np.array(3, np.int64)}

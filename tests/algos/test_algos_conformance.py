@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from omnirl.algorithms.plugin import ALGORITHMS
-from omnirl.algorithms.shared.action_masks import action_mask, legal_outputs
-from omnirl.algorithms.shared.observations import network_input
+from omnirl.algorithms.shared.acting.action_masks import action_mask, legal_outputs
+from omnirl.algorithms.shared.acting.observations import network_input
 from omnirl.api import ArraySpec, DiscreteAction, EnvSpec
 from omnirl.testing import AlgorithmSuite
 

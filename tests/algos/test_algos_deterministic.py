@@ -12,16 +12,16 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from omnirl.algorithms.shared.action_noise import ou_step
-from omnirl.algorithms.shared.critic_losses import least
-from omnirl.algorithms.shared.deterministic_losses import (
+from omnirl.algorithms.shared.bounded_actions.action_noise import ou_step
+from omnirl.algorithms.shared.bounded_actions.critic_losses import least
+from omnirl.algorithms.shared.bounded_actions.deterministic_losses import (
     deterministic_losses,
     smoothed,
     smoothing,
     unchanged,
 )
-from omnirl.algorithms.shared.targets import bootstrapped
-from omnirl.algorithms.shared.transition_tensors import TransitionTensors
+from omnirl.algorithms.shared.off_policy.targets import bootstrapped
+from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
 from omnirl.api import ActContext, ArraySpec, ContinuousAction, EnvSpec, PolicyContext, Transitions
 from omnirl.networks.actor_critic_passes import Passes
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared.observations import (
+from omnirl.algorithms.shared.acting.observations import (
     network_input,
     network_observation,
     time_rows,
@@ -16,7 +16,7 @@ from omnirl.algorithms.shared.observations import (
     vectors_of,
     with_vectors,
 )
-from omnirl.algorithms.shared.torch_network import TorchNetwork
+from omnirl.algorithms.shared.training.torch_network import TorchNetwork
 from omnirl.api import (
     ArraySpec,
     ConfigError,

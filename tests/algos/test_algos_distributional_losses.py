@@ -8,7 +8,8 @@ import torch
 
 from omnirl.algorithms.c51 import Config as C51Config
 from omnirl.algorithms.c51 import Policy as C51Policy
-from omnirl.algorithms.shared.distributional_losses import (
+from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
+from omnirl.algorithms.shared.values.distributional_losses import (
     categorical_loss,
     categorical_values,
     midpoints,
@@ -17,7 +18,6 @@ from omnirl.algorithms.shared.distributional_losses import (
     quantile_huber_loss,
     quantile_loss,
 )
-from omnirl.algorithms.shared.transition_tensors import TransitionTensors
 from omnirl.api import ActContext, ArraySpec, DiscreteAction, EnvSpec, PolicyContext
 
 CPU = torch.device("cpu")

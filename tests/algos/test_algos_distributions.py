@@ -6,15 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared import likelihoods
-from omnirl.algorithms.shared.action_head import CategoricalHead, GaussianHead, action_scale, num_outputs
-from omnirl.algorithms.shared.distributions import (
+from omnirl.algorithms.shared.acting.action_head import (
+    CategoricalHead,
+    GaussianHead,
+    action_scale,
+    num_outputs,
+)
+from omnirl.algorithms.shared.acting.distributions import (
     NoiseBlock,
     categorical_log_prob,
     gaussian_log_prob,
     gumbel,
     normal,
 )
+from omnirl.algorithms.shared.training import likelihoods
 from omnirl.api import ContinuousAction, DiscreteAction, MultiDiscreteAction
 
 INF = float("inf")

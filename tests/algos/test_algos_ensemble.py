@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from omnirl.algorithms.shared.flat_parameters import FlatParameters
+from omnirl.algorithms.shared.training.flat_parameters import FlatParameters
 from omnirl.networks.ensemble import EnsembleMLP
 from omnirl.networks.ensemble_gradient import ensemble_pass
 from omnirl.networks.initialization import generator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from omnirl.algorithms.shared.exploration import EpsilonGreedy, ladder_exponent
+from omnirl.algorithms.shared.values.exploration import EpsilonGreedy, ladder_exponent
 from omnirl.api import ActContext, Constant, Linear, PolicyContext
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from omnirl.algorithms.shared.observations import network_observation
-from omnirl.algorithms.shared.torch_network import TorchNetwork
+from omnirl.algorithms.shared.acting.observations import network_observation
+from omnirl.algorithms.shared.training.torch_network import TorchNetwork
 from omnirl.api import ArraySpec, ConfigError, DictSpec, DiscreteAction, EnvSpec
 from omnirl.config.models import plain
 from omnirl.networks.build import build_network

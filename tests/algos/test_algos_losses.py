@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared import losses
-from omnirl.algorithms.shared.likelihoods import categorical
+from omnirl.algorithms.shared.on_policy import losses
+from omnirl.algorithms.shared.training.likelihoods import categorical
 
 
 def tensor(values, dtype=torch.float32):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared import metric_sums
-from omnirl.algorithms.shared.metric_sums import MetricSums
+from omnirl.algorithms.shared.training import metric_sums
+from omnirl.algorithms.shared.training.metric_sums import MetricSums
 
 CPU = torch.device("cpu")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared.torch_network import TorchNetwork
+from omnirl.algorithms.shared.training.torch_network import TorchNetwork
 from omnirl.api import ArraySpec, ConfigError
 from omnirl.networks.actor_critic import ActorCritic
 from omnirl.networks.backpropagation import (

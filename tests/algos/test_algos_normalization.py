@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from omnirl.algorithms.shared.normalization import (
+from omnirl.algorithms.shared.acting.normalization import (
     ObservationNormalizer,
     ReturnNormalizer,
     RunningMeanStd,

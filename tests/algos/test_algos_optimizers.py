@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared.flat_optimizers import FlatAdam, FlatRMSprop
-from omnirl.algorithms.shared.flat_parameters import FlatParameters, clip_gradient_
-from omnirl.algorithms.shared.targets import follow_
+from omnirl.algorithms.shared.off_policy.targets import follow_
+from omnirl.algorithms.shared.training.flat_optimizers import FlatAdam, FlatRMSprop
+from omnirl.algorithms.shared.training.flat_parameters import FlatParameters, clip_gradient_
 from omnirl.networks.initialization import generator
 from omnirl.networks.mlp import MLP
 

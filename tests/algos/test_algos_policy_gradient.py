@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared import losses
-from omnirl.algorithms.shared.likelihoods import categorical
-from omnirl.algorithms.shared.policy_gradient_learner import loss_of, mean_weight, sum_weight
-from omnirl.algorithms.shared.returns import gae, vtrace
+from omnirl.algorithms.shared.on_policy import losses
+from omnirl.algorithms.shared.on_policy.policy_gradient_learner import loss_of, mean_weight, sum_weight
+from omnirl.algorithms.shared.on_policy.returns import gae, vtrace
+from omnirl.algorithms.shared.training.likelihoods import categorical
 from omnirl.api import (
     ActContext,
     ArraySpec,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from omnirl.algorithms.plugin import ALGORITHMS
-from omnirl.algorithms.shared.action_masks import action_mask, legal_outputs
+from omnirl.algorithms.shared.acting.action_masks import action_mask, legal_outputs
 from omnirl.testing import AlgorithmSuite
 
 SPECS = {spec.name: spec for spec in ALGORITHMS}

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from omnirl.algorithms.plugin import ALGORITHMS
-from omnirl.algorithms.shared.action_head import action_scale
-from omnirl.algorithms.shared.observations import network_input
+from omnirl.algorithms.shared.acting.action_head import action_scale
+from omnirl.algorithms.shared.acting.observations import network_input
 from omnirl.testing import AlgorithmSuite
 
 SPECS = {spec.name: spec for spec in ALGORITHMS}

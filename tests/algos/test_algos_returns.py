@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from omnirl.algorithms.shared.returns import explained_variance, gae
+from omnirl.algorithms.shared.on_policy.returns import explained_variance, gae
 
 PLAIN = [
     "gae/no_end",

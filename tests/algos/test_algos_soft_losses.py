@@ -9,18 +9,18 @@ import pytest
 import torch
 
 from omnirl.algorithms.sac.discrete import REDUCTIONS, soft_value
-from omnirl.algorithms.shared.critic_losses import (
+from omnirl.algorithms.shared.bounded_actions.critic_losses import (
     average,
     average_slope,
     least,
     least_slope,
     summed_squares,
 )
-from omnirl.algorithms.shared.soft_losses import actor_loss, soft_target
-from omnirl.algorithms.shared.squashed_gaussian import squashed_log_prob, squashed_sample
-from omnirl.algorithms.shared.target_entropy import target_entropy
-from omnirl.algorithms.shared.targets import bootstrapped
-from omnirl.algorithms.shared.temperature import Temperature, temperature_loss
+from omnirl.algorithms.shared.bounded_actions.soft_losses import actor_loss, soft_target
+from omnirl.algorithms.shared.bounded_actions.squashed_gaussian import squashed_log_prob, squashed_sample
+from omnirl.algorithms.shared.bounded_actions.target_entropy import target_entropy
+from omnirl.algorithms.shared.bounded_actions.temperature import Temperature, temperature_loss
+from omnirl.algorithms.shared.off_policy.targets import bootstrapped
 from omnirl.api import ContinuousAction, DiscreteAction
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from omnirl.algorithms.shared.critic_losses import average, average_slope
-from omnirl.algorithms.shared.soft_losses import actor_loss, soft_target
+from omnirl.algorithms.shared.bounded_actions.critic_losses import average, average_slope
+from omnirl.algorithms.shared.bounded_actions.soft_losses import actor_loss, soft_target
 from omnirl.algorithms.tqc import Config, Learner, Policy
 from omnirl.algorithms.tqc.quantiles import quantile_loss, truncated
 from omnirl.api import ActContext, ArraySpec, ContinuousAction, EnvSpec, PolicyContext, Transitions

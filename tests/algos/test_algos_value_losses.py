@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from omnirl.algorithms.shared.targets import bootstrapped, double_target_value, greatest_target_value
-from omnirl.algorithms.shared.transition_tensors import TransitionTensors
-from omnirl.algorithms.shared.value_learner import TakenRows
-from omnirl.algorithms.shared.value_losses import huber_loss, squared_loss, temporal_difference_loss
+from omnirl.algorithms.shared.off_policy.targets import (
+    bootstrapped,
+    double_target_value,
+    greatest_target_value,
+)
+from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
+from omnirl.algorithms.shared.values.value_learner import TakenRows
+from omnirl.algorithms.shared.values.value_losses import huber_loss, squared_loss, temporal_difference_loss
 
 
 def tensor(values, dtype=torch.float32):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from omnirl.algorithms.shared.returns import gae, vtrace
+from omnirl.algorithms.shared.on_policy.returns import gae, vtrace
 
 PLAIN = [
     "vtrace/bars_1_1",

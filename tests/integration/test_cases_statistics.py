@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import omnirl.run
-from omnirl.algorithms.shared.normalization import ReturnNormalizer
+from omnirl.algorithms.shared.acting.normalization import ReturnNormalizer
 from omnirl.api import DiscreteAction, EnvContext
 from omnirl.envs.gymnasium.backend import build_env
 from omnirl.envs.gymnasium.config import GymnasiumConfig

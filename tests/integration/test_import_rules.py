@@ -26,7 +26,7 @@ FILES = {
 MAY_IMPORT_RAY = {"omnirl/runtime/ray_transport.py", "omnirl/runtime/cluster.py"}
 # over a private pipe, to the processes that the same module starts; never what comes from a file or a network
 MAY_PICKLE = {"omnirl/envs/gymnasium/processes.py", "omnirl/envs/gymnasium/stepping_process.py"}
-MAY_TOUCH_FILES = {"omnirl/algorithms/shared/torch_state.py"}
+MAY_TOUCH_FILES = {"omnirl/algorithms/shared/training/torch_state.py"}
 DECLARED = {  # import names of the dependencies in each pyproject.toml
     "omnirl-core": {"numpy", "pluggy", "pydantic", "yaml", "typer", "rich", "ray", "matplotlib"},
     "omnirl-algos": {"numpy", "pydantic", "pluggy", "torch"},

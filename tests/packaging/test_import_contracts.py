@@ -31,6 +31,7 @@ NAMES = (
     "td3",
     "tqc",
 )
+ROOMS = ("acting", "training", "off_policy", "on_policy", "values", "bounded_actions")
 LINES = {
     "api/__init__": "",
     "api/plugin": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch",
@@ -53,7 +54,8 @@ LINES = {
     "algorithms/__init__": "",
     "algorithms/plugin": "import omnirl.api.plugin",
     "algorithms/shared/__init__": "",
-    "algorithms/shared/torch_state": "import io, os, pathlib, torch",
+    **{f"algorithms/shared/{room}/__init__": "" for room in ROOMS},
+    "algorithms/shared/training/torch_state": "import io, os, pathlib, torch",
     **{
         f"algorithms/{name}/{part}": ""
         for name in NAMES
@@ -74,6 +76,7 @@ ALGORITHMS = "Algorithms and networks know neither the runtime nor an environmen
 BACKEND = "The Gymnasium backend knows neither algorithms nor the runtime"
 LIGHT = "What describes a plugin, and what acts or remembers, starts without torch, gymnasium and ray"
 RUNS = "Runs on the disk are read without those who watch or start runs"
+ONE_WAY = "The rooms of what algorithms share stand on each other in one direction"
 FILES = "Algorithms touch no files, except torch_state"
 
 
@@ -126,6 +129,8 @@ def test_a_clean_tree_passes(tmp_path: Path) -> None:
         ("runs/__init__", "import omnirl.run", {RUNS}),
         ("plugins/__init__", "import omnirl.runtime", {"The plugins know nothing of the runtime"}),
         ("algorithms/ppo/learner", "from omnirl.algorithms import dqn", {"No algorithm imports another"}),
+        ("algorithms/shared/acting/__init__", "import omnirl.algorithms.shared.values", {ONE_WAY}),
+        ("algorithms/shared/values/__init__", "import omnirl.algorithms.shared.on_policy", {ONE_WAY}),
         ("algorithms/dqn/memory", "import torch", {LIGHT}),
         ("algorithms/dqn/policy", "from omnirl.networks import mlp", {LIGHT}),
         ("algorithms/dqn/config", "def model():\n    import torch", {LIGHT}),

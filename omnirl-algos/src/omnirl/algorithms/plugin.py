@@ -6,7 +6,7 @@ from omnirl.api import AlgorithmSpec, PresetSpec, Supports, hookimpl
 
 OMNIRL_API = 1
 
-_AGENT_FILE = "omnirl.algorithms.shared.torch_state:AGENT_FILE"
+_AGENT_FILE = "omnirl.algorithms.shared.training.torch_state:AGENT_FILE"
 _HEALTH = ("grad_norm", "lr", "nonfinite_updates", "nonfinite_in_row")
 
 

@@ -11,15 +11,19 @@ from __future__ import annotations
 import torch
 
 from omnirl.algorithms.a2c.config import Config, LearnerConfig
-from omnirl.algorithms.shared import losses
-from omnirl.algorithms.shared.policy_gradient_learner import Estimate, PolicyGradientLearner, mean_weight
-from omnirl.algorithms.shared.returns import gae
-from omnirl.algorithms.shared.rollout_batch import RolloutBatch
+from omnirl.algorithms.shared.on_policy import losses
+from omnirl.algorithms.shared.on_policy.policy_gradient_learner import (
+    Estimate,
+    PolicyGradientLearner,
+    mean_weight,
+)
+from omnirl.algorithms.shared.on_policy.returns import gae
+from omnirl.algorithms.shared.on_policy.rollout_batch import RolloutBatch
 from omnirl.api import Array, EnvSpec, LearnerContext
 
 
 class Learner(PolicyGradientLearner):
-    """See :mod:`omnirl.algorithms.shared.policy_gradient_learner`."""
+    """See :mod:`omnirl.algorithms.shared.on_policy.policy_gradient_learner`."""
 
     config: LearnerConfig
 

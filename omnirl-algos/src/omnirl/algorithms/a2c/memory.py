@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from omnirl.algorithms.shared.rollout_memory import RolloutMemory
+from omnirl.algorithms.shared.on_policy.rollout_memory import RolloutMemory
 
 
 class Memory(RolloutMemory):
-    """See :class:`omnirl.algorithms.shared.rollout_memory.RolloutMemory`."""
+    """See :class:`omnirl.algorithms.shared.on_policy.rollout_memory.RolloutMemory`."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from omnirl.algorithms.shared.uniform_replay import UniformReplay
+from omnirl.algorithms.shared.off_policy.uniform_replay import UniformReplay
 
 
 class Memory(UniformReplay):
-    """See :class:`omnirl.algorithms.shared.uniform_replay.UniformReplay`."""
+    """See :class:`omnirl.algorithms.shared.off_policy.uniform_replay.UniformReplay`."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from omnirl.algorithms.c51.config import Config
-from omnirl.algorithms.shared.greedy_policy import GreedyPolicy
+from omnirl.algorithms.shared.values.greedy_policy import GreedyPolicy
 from omnirl.api import Array, EnvSpec, PolicyContext
 
 
 class Policy(GreedyPolicy):
-    """See :class:`omnirl.algorithms.shared.greedy_policy.GreedyPolicy`."""
+    """See :class:`omnirl.algorithms.shared.values.greedy_policy.GreedyPolicy`."""
 
     def __init__(self, config: Config, spec: EnvSpec, context: PolicyContext) -> None:
         atoms = config.learner.num_atoms

@@ -7,9 +7,9 @@ layer, no batch normalisation, no weight decay.
 from __future__ import annotations
 
 from omnirl.algorithms.ddpg.config import Config
-from omnirl.algorithms.shared.critic_losses import least
-from omnirl.algorithms.shared.deterministic_learner import DeterministicLearner
-from omnirl.algorithms.shared.deterministic_losses import unchanged
+from omnirl.algorithms.shared.bounded_actions.critic_losses import least
+from omnirl.algorithms.shared.bounded_actions.deterministic_learner import DeterministicLearner
+from omnirl.algorithms.shared.bounded_actions.deterministic_losses import unchanged
 from omnirl.api import EnvSpec, LearnerContext
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from omnirl.algorithms.shared.noisy_policy import NoisyPolicy
+from omnirl.algorithms.shared.bounded_actions.noisy_policy import NoisyPolicy
 
 
 class Policy(NoisyPolicy):
-    """See :class:`omnirl.algorithms.shared.noisy_policy.NoisyPolicy`."""
+    """See :class:`omnirl.algorithms.shared.bounded_actions.noisy_policy.NoisyPolicy`."""

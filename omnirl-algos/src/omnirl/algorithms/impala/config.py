@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from omnirl.algorithms.shared.on_policy_config import UnrollConfig
-from omnirl.algorithms.shared.policy_gradient_config import PolicyGradientConfig, PolicyGradientLearnerConfig
+from omnirl.algorithms.shared.on_policy.on_policy_config import UnrollConfig
+from omnirl.algorithms.shared.on_policy.policy_gradient_config import (
+    PolicyGradientConfig,
+    PolicyGradientLearnerConfig,
+)
 from omnirl.algorithms.shared.schedule_fields import NonNegativeSchedule
 from omnirl.api import Constant, DataFlow, FlowContext, Fraction, NonNegative, Positive, PositiveInt
 

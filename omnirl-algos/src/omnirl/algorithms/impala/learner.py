@@ -12,10 +12,14 @@ import numpy as np
 import torch
 
 from omnirl.algorithms.impala.config import Config, LearnerConfig
-from omnirl.algorithms.shared import losses
-from omnirl.algorithms.shared.policy_gradient_learner import Estimate, PolicyGradientLearner, sum_weight
-from omnirl.algorithms.shared.returns import vtrace
-from omnirl.algorithms.shared.rollout_batch import RolloutBatch
+from omnirl.algorithms.shared.on_policy import losses
+from omnirl.algorithms.shared.on_policy.policy_gradient_learner import (
+    Estimate,
+    PolicyGradientLearner,
+    sum_weight,
+)
+from omnirl.algorithms.shared.on_policy.returns import vtrace
+from omnirl.algorithms.shared.on_policy.rollout_batch import RolloutBatch
 from omnirl.api import Array, EnvSpec, LearnerContext
 
 _MOST_LOG_RHO = (
@@ -24,7 +28,7 @@ _MOST_LOG_RHO = (
 
 
 class Learner(PolicyGradientLearner):
-    """See :mod:`omnirl.algorithms.shared.policy_gradient_learner`."""
+    """See :mod:`omnirl.algorithms.shared.on_policy.policy_gradient_learner`."""
 
     config: LearnerConfig
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from omnirl.algorithms.shared.stochastic_policy import StochasticPolicy
+from omnirl.algorithms.shared.on_policy.stochastic_policy import StochasticPolicy
 
 
 class Policy(StochasticPolicy):
-    """See :class:`omnirl.algorithms.shared.stochastic_policy.StochasticPolicy`."""
+    """See :class:`omnirl.algorithms.shared.on_policy.stochastic_policy.StochasticPolicy`."""

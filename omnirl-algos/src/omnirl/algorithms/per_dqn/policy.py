@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from omnirl.algorithms.shared.greedy_policy import GreedyPolicy
+from omnirl.algorithms.shared.values.greedy_policy import GreedyPolicy
 
 
 class Policy(GreedyPolicy):
-    """See :class:`omnirl.algorithms.shared.greedy_policy.GreedyPolicy`."""
+    """See :class:`omnirl.algorithms.shared.values.greedy_policy.GreedyPolicy`."""

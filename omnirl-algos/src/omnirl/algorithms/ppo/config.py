@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from omnirl.algorithms.shared.on_policy_config import OnPolicyConfig, OnPolicyLearnerConfig, lock_step_flow
+from omnirl.algorithms.shared.on_policy.on_policy_config import (
+    OnPolicyConfig,
+    OnPolicyLearnerConfig,
+    lock_step_flow,
+)
 from omnirl.algorithms.shared.schedule_fields import NonNegativeSchedule
 from omnirl.api import (
     ConfigError,

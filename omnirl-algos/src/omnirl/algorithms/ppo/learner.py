@@ -16,21 +16,21 @@ import torch
 from torch import Tensor
 
 from omnirl.algorithms.ppo.config import Config, LearnerConfig
-from omnirl.algorithms.shared import losses
-from omnirl.algorithms.shared.actor_critic import Samples, prepare_samples
-from omnirl.algorithms.shared.flat_optimizers import FlatAdam
-from omnirl.algorithms.shared.flat_parameters import clip_gradient_
-from omnirl.algorithms.shared.likelihoods import ArrayOrTensor
-from omnirl.algorithms.shared.on_policy_learner import OnPolicyLearner
-from omnirl.algorithms.shared.rollout_batch import RolloutBatch
-from omnirl.algorithms.shared.torch_masks import legal_logits
+from omnirl.algorithms.shared.on_policy import losses
+from omnirl.algorithms.shared.on_policy.actor_critic import Samples, prepare_samples
+from omnirl.algorithms.shared.on_policy.on_policy_learner import OnPolicyLearner
+from omnirl.algorithms.shared.on_policy.rollout_batch import RolloutBatch
+from omnirl.algorithms.shared.training.flat_optimizers import FlatAdam
+from omnirl.algorithms.shared.training.flat_parameters import clip_gradient_
+from omnirl.algorithms.shared.training.likelihoods import ArrayOrTensor
+from omnirl.algorithms.shared.training.torch_masks import legal_logits
 from omnirl.api import Clock, EnvSpec, LearnerContext, Rollout, value_at
 
 _FIGURES = ("policy_loss", "value_loss", "entropy", "grad_norm", "approx_kl", "clip_fraction")
 
 
 class Learner(OnPolicyLearner):
-    """See :mod:`omnirl.algorithms.shared.on_policy_learner`."""
+    """See :mod:`omnirl.algorithms.shared.on_policy.on_policy_learner`."""
 
     config: LearnerConfig
 

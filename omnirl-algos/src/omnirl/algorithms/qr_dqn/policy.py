@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from omnirl.algorithms.qr_dqn.config import Config
-from omnirl.algorithms.shared.greedy_policy import GreedyPolicy
+from omnirl.algorithms.shared.values.greedy_policy import GreedyPolicy
 from omnirl.api import EnvSpec, PolicyContext
 
 
 class Policy(GreedyPolicy):
-    """See :class:`omnirl.algorithms.shared.greedy_policy.GreedyPolicy`."""
+    """See :class:`omnirl.algorithms.shared.values.greedy_policy.GreedyPolicy`."""
 
     def __init__(self, config: Config, spec: EnvSpec, context: PolicyContext) -> None:
         super().__init__(

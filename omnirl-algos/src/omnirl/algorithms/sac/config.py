@@ -7,12 +7,12 @@ from typing import Literal
 from pydantic import Field
 
 from omnirl import api
-from omnirl.algorithms.shared.off_policy_config import (
+from omnirl.algorithms.shared.off_policy.off_policy_config import (
     OffPolicyMemoryConfig,
     RandomStartConfig,
     SoftLearnerConfig,
 )
-from omnirl.algorithms.shared.replay_config import replay_flow
+from omnirl.algorithms.shared.off_policy.replay_config import replay_flow
 from omnirl.api import DataFlow, FlowContext, Fraction, Number
 from omnirl.networks.config import CriticsNetworkConfig
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from omnirl.algorithms.shared.critic_losses import summed_squares
-from omnirl.algorithms.shared.soft_losses import Objective, SoftTerms
-from omnirl.algorithms.shared.targets import bootstrapped
-from omnirl.algorithms.shared.transition_tensors import TransitionTensors
+from omnirl.algorithms.shared.bounded_actions.critic_losses import summed_squares
+from omnirl.algorithms.shared.bounded_actions.soft_losses import Objective, SoftTerms
+from omnirl.algorithms.shared.off_policy.targets import bootstrapped
+from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
 from omnirl.networks.actor_critic_passes import Passes
 
 REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {

@@ -10,16 +10,16 @@ from functools import partial
 
 from omnirl.algorithms.sac.config import Config
 from omnirl.algorithms.sac.discrete import REDUCTIONS, expected
-from omnirl.algorithms.shared.critic_losses import (
+from omnirl.algorithms.shared.bounded_actions.critic_losses import (
     average,
     average_slope,
     least,
     least_slope,
     summed_squares,
 )
-from omnirl.algorithms.shared.soft_learner import SoftLearner
-from omnirl.algorithms.shared.soft_losses import reparameterized
-from omnirl.algorithms.shared.target_entropy import target_entropy
+from omnirl.algorithms.shared.bounded_actions.soft_learner import SoftLearner
+from omnirl.algorithms.shared.bounded_actions.soft_losses import reparameterized
+from omnirl.algorithms.shared.bounded_actions.target_entropy import target_entropy
 from omnirl.api import ContinuousAction, EnvSpec, LearnerContext
 
 _VALUES = {"min": (least, least_slope), "mean": (average, average_slope)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from omnirl.algorithms.shared.entropy_policy import EntropyPolicy
+from omnirl.algorithms.shared.bounded_actions.entropy_policy import EntropyPolicy
 
 
 class Policy(EntropyPolicy):
-    """See :class:`omnirl.algorithms.shared.entropy_policy.EntropyPolicy`."""
+    """See :class:`omnirl.algorithms.shared.bounded_actions.entropy_policy.EntropyPolicy`."""

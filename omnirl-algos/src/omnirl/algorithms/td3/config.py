@@ -5,9 +5,12 @@ from __future__ import annotations
 from pydantic import Field
 
 from omnirl import api
-from omnirl.algorithms.shared.noisy_policy_config import NoisyPolicyConfig
-from omnirl.algorithms.shared.off_policy_config import OffPolicyLearnerConfig, OffPolicyMemoryConfig
-from omnirl.algorithms.shared.replay_config import replay_flow
+from omnirl.algorithms.shared.bounded_actions.noisy_policy_config import NoisyPolicyConfig
+from omnirl.algorithms.shared.off_policy.off_policy_config import (
+    OffPolicyLearnerConfig,
+    OffPolicyMemoryConfig,
+)
+from omnirl.algorithms.shared.off_policy.replay_config import replay_flow
 from omnirl.api import DataFlow, FlowContext, NonNegative, PositiveInt
 from omnirl.networks.config import CriticsNetworkConfig
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from omnirl.algorithms.shared.critic_losses import least
-from omnirl.algorithms.shared.deterministic_learner import DeterministicLearner
-from omnirl.algorithms.shared.deterministic_losses import smoothing
+from omnirl.algorithms.shared.bounded_actions.critic_losses import least
+from omnirl.algorithms.shared.bounded_actions.deterministic_learner import DeterministicLearner
+from omnirl.algorithms.shared.bounded_actions.deterministic_losses import smoothing
 from omnirl.algorithms.td3.config import Config
 from omnirl.api import EnvSpec, LearnerContext
 

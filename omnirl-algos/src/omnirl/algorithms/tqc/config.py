@@ -5,12 +5,12 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from omnirl import api
-from omnirl.algorithms.shared.off_policy_config import (
+from omnirl.algorithms.shared.off_policy.off_policy_config import (
     OffPolicyMemoryConfig,
     RandomStartConfig,
     SoftLearnerConfig,
 )
-from omnirl.algorithms.shared.replay_config import replay_flow
+from omnirl.algorithms.shared.off_policy.replay_config import replay_flow
 from omnirl.api import DataFlow, FlowContext, NonNegativeInt, Positive, PositiveInt
 from omnirl.networks.config import CriticsNetworkConfig
 

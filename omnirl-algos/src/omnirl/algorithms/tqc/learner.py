@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from omnirl.algorithms.shared.critic_losses import average, average_slope
-from omnirl.algorithms.shared.soft_learner import SoftLearner
-from omnirl.algorithms.shared.soft_losses import reparameterized
-from omnirl.algorithms.shared.target_entropy import continuous_target_entropy
+from omnirl.algorithms.shared.bounded_actions.critic_losses import average, average_slope
+from omnirl.algorithms.shared.bounded_actions.soft_learner import SoftLearner
+from omnirl.algorithms.shared.bounded_actions.soft_losses import reparameterized
+from omnirl.algorithms.shared.bounded_actions.target_entropy import continuous_target_entropy
 from omnirl.algorithms.tqc.config import Config
 from omnirl.algorithms.tqc.quantiles import quantile_loss, truncated
 from omnirl.api import ContinuousAction, EnvSpec, LearnerContext

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from omnirl.algorithms.shared.critic_losses import CriticLoss, Reduction
-from omnirl.algorithms.shared.distributional_losses import quantile_huber_loss
+from omnirl.algorithms.shared.bounded_actions.critic_losses import CriticLoss, Reduction
+from omnirl.algorithms.shared.values.distributional_losses import quantile_huber_loss
 
 
 def truncated(dropped: int) -> Reduction:

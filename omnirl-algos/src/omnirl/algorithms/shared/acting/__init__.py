@@ -1,0 +1,1 @@
+"""What turns observations into actions, in numpy: networks, heads, masks, normalisation."""

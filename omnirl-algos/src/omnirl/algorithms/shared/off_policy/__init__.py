@@ -1,0 +1,1 @@
+"""What every method with a replay memory shares: the memory, targets, the loop of an update."""

@@ -1,0 +1,172 @@
+"""The learner of A2C and IMPALA: one gradient step per update, from one forward pass.
+
+An algorithm is this class with its own estimate of targets and advantages, its value loss and what a sample weighs;
+nothing here knows which it is. Each observation, final ones included, passes the network once: its value serves the
+estimate, its outputs the gradient.
+
+Letters: T steps, B environments, N = T * B samples; O outputs of the policy; A size of a continuous action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from omnirl.algorithms.shared.on_policy import losses
+from omnirl.algorithms.shared.on_policy.on_policy_learner import OnPolicyLearner
+from omnirl.algorithms.shared.on_policy.policy_gradient_config import (
+    PolicyGradientConfig,
+    PolicyGradientLearnerConfig,
+)
+from omnirl.algorithms.shared.on_policy.returns import explained_variance
+from omnirl.algorithms.shared.on_policy.rollout_batch import RolloutBatch
+from omnirl.algorithms.shared.training.flat_optimizers import FlatAdam, FlatOptimizer, FlatRMSprop
+from omnirl.algorithms.shared.training.flat_parameters import FlatParameters, clip_gradient_
+from omnirl.algorithms.shared.training.likelihoods import ArrayOrTensor, Likelihood
+from omnirl.algorithms.shared.training.torch_masks import legal_logits
+from omnirl.api import Array, Clock, EnvSpec, LearnerContext, value_at
+
+_FIGURES = ("policy_loss", "value_loss", "entropy", "grad_norm")
+
+ValueLoss: TypeAlias = Callable[[ArrayOrTensor, ArrayOrTensor], tuple[ArrayOrTensor, ArrayOrTensor]]
+"""``(values [N], targets [N])`` -> the loss of each sample [N] and the gradient [N] of their mean."""
+
+
+class Estimate(NamedTuple):
+    """Advantages and value targets, each [T, B], and figures for the log."""
+
+    advantages: Array
+    targets: Array
+    figures: Mapping[str, float] = {}
+
+
+Estimator: TypeAlias = Callable[[RolloutBatch, Array, Array, Array], Estimate]
+"""``(batch, log-probabilities of the actions now, values before, values after)``, each [T, B]."""
+
+
+class Loss(NamedTuple):
+    """Policy and value loss of each sample [N], and the gradients of the whole loss by outputs [N, O], log_std [A] (of
+    continuous actions) and values [N]."""
+
+    policy_loss: ArrayOrTensor
+    value_loss: ArrayOrTensor
+    d_outputs: ArrayOrTensor
+    d_log_std: ArrayOrTensor | None
+    d_values: ArrayOrTensor
+
+
+def loss_of(
+    likelihood: Likelihood,
+    advantages: ArrayOrTensor,
+    values: ArrayOrTensor,
+    targets: ArrayOrTensor,
+    *,
+    value_loss: ValueLoss,
+    vf_coef: float,
+    ent_coef: float,
+    weight: float,
+) -> Loss:
+    """The loss is ``weight`` x the sum over samples of policy loss + vf_coef * value loss - ent_coef * entropy: 1 / N
+    makes it a mean, 1 a sum."""
+    total = weight * len(values)
+    of_policy, d_log_prob = losses.policy_gradient(likelihood.log_prob, advantages)
+    of_values, d_values = value_loss(values, targets)
+    d_outputs, d_log_std = likelihood.gradient(d_log_prob * total, -ent_coef * weight)
+    return Loss(of_policy, of_values, d_outputs, d_log_std, d_values * (vf_coef * total))
+
+
+class PolicyGradientLearner(OnPolicyLearner):
+    """See :mod:`omnirl.algorithms.shared.on_policy.on_policy_learner`.
+
+    ``estimate`` gives advantages and targets, constants to the gradient; ``weight`` what each of N samples weighs in
+    the loss, see :func:`loss_of`.
+    """
+
+    config: PolicyGradientLearnerConfig
+
+    def __init__(
+        self,
+        config: PolicyGradientConfig,
+        spec: EnvSpec,
+        context: LearnerContext,
+        *,
+        estimate: Estimator,
+        value_loss: ValueLoss,
+        weight: Callable[[int], float],
+    ) -> None:
+        optimizer = partial(_optimizer, config.learner)
+        super().__init__(config, spec, context, optimizer=optimizer, figures=_FIGURES, update=self._update)
+        self._estimate, self._value_loss, self._weight = estimate, value_loss, weight
+
+    def _update(self, batch: RolloutBatch, clock: Clock) -> None:
+        config, count = self.config, len(batch)
+        lr = value_at(config.lr, clock)
+        # Every gradient is written over, but not the gaps between them, where a NaN would stay for ever.
+        self.parameters.gradient.zero_()
+        # A non-finite number is no surprise here: it is looked for at the end.
+        with np.errstate(all="ignore"):
+            outputs, values = map(self._plain, self.backpropagation.forward(batch.inputs))
+            mask = () if batch.mask is None else (self._plain(batch.mask),)
+            likelihood = self._likelihood(legal_logits(outputs[:count], *mask), self._plain(batch.action))
+            before, after = batch.values_before_and_after(_host(values))
+            log_prob = _host(likelihood.log_prob).reshape(before.shape)
+            estimate = self._estimate(batch, log_prob, before, after)
+            advantages, targets = (
+                self._plain(torch.from_numpy(array.reshape(-1)).to(self.device)) for array in estimate[:2]
+            )
+            loss = loss_of(
+                likelihood,
+                advantages,
+                values[:count],
+                targets,
+                value_loss=self._value_loss,
+                vf_coef=config.vf_coef,
+                ent_coef=value_at(config.ent_coef, clock),
+                weight=self._weight(count),
+            )
+            explained = explained_variance(estimate.targets, before)
+        self._backward(_padded(loss.d_outputs, outputs), loss.d_log_std, _padded(loss.d_values, values))
+        norm = clip_gradient_(self.parameters.gradient, config.max_grad_norm)
+        means = [_mean(part) for part in (loss.policy_loss, loss.value_loss, likelihood.entropy)]
+        health = torch.stack((*means, norm)).sum()
+        finite = (health - health).eq_(0.0)  # 1, and 0 where it is infinite or not a number
+        self.optimizer.step(lr, finite)
+        host = {"explained_variance": explained, "lr": lr, **estimate.figures}
+        self._metrics.add((*means, norm), finite, host)
+
+
+def _optimizer(settings: PolicyGradientLearnerConfig, parameters: FlatParameters) -> FlatOptimizer:
+    if settings.optimizer == "adam":
+        return FlatAdam(parameters, settings.adam_epsilon)
+    return FlatRMSprop(parameters, "tf", settings.rmsprop_epsilon, settings.rmsprop_decay)
+
+
+def _host(array: ArrayOrTensor) -> Array:
+    host: Array = array if isinstance(array, np.ndarray) else array.cpu().numpy()
+    return host
+
+
+def _padded(rows: ArrayOrTensor, like: ArrayOrTensor) -> Tensor:
+    """``rows`` [N, ...] followed by zeros, as many as ``like`` is longer: what no loss sees has no gradient."""
+    result = torch.zeros_like(torch.as_tensor(like))
+    result[: len(rows)] = torch.as_tensor(rows)
+    return result
+
+
+def _mean(part: ArrayOrTensor) -> Tensor:
+    return torch.as_tensor(part.mean(), dtype=torch.float32)
+
+
+def mean_weight(count: int) -> float:
+    """The loss is the mean over samples."""
+    return 1.0 / count
+
+
+def sum_weight(count: int) -> float:
+    """The loss is the sum over samples."""
+    return 1.0

@@ -1,0 +1,1 @@
+"""The family of Q-learning: losses, the learner, epsilon-greedy actions."""
