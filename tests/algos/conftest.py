@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import socket
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -148,5 +150,36 @@ def miniature(specs: dict[str, AlgorithmSpec]) -> Callable[..., Miniature]:
         updates = (steps - flow.warmup_steps) // flow.steps_per_update
         environment = build_env(env, EnvContext("sampler", 0, num_envs))
         return Miniature(spec, modules, get_env_spec(env), environment, total_updates=updates).run(updates)
+
+    return run
+
+
+@pytest.fixture
+def free_port() -> Callable[[], int]:
+    """``free_port()`` -> a port of the loopback that nobody listens on."""
+
+    def find() -> int:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+            return port
+
+    return find
+
+
+@pytest.fixture
+def on_every_rank(free_port: Callable[[], int]) -> Callable[..., list[Any]]:
+    """``on_every_rank(size, task)`` -> what ``task(context)`` gives on each of ``size`` learners, in rank order.
+
+    Each is a thread with a group of its own, which talks to the others as if they were processes elsewhere. What one
+    raises is raised here, after all have ended.
+    """
+
+    def run(size: int, task: Callable[[LearnerContext], Any], seed: int = 3) -> list[Any]:
+        rendezvous = f"127.0.0.1:{free_port()}" if size > 1 else None
+        contexts = [LearnerContext(rank, size, rendezvous, "cpu", 1, seed) for rank in range(size)]
+        with ThreadPoolExecutor(size) as threads:
+            futures = [threads.submit(task, context) for context in contexts]
+        return [future.result() for future in futures]
 
     return run

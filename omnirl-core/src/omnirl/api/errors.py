@@ -65,6 +65,13 @@ class WorkersFailedError(OmniRLError):
     exit_code = 20
 
 
+class LearnerLostError(WorkersFailedError):
+    """One of several learners is gone, or did not answer in time, as another one noticed.
+
+    ``Learner.learn`` and whatever else waits for the other learners raise it.
+    """
+
+
 class ClusterLostError(OmniRLError):
     """The cluster was lost during the run (exit 21)."""
 
