@@ -17,7 +17,7 @@ docs           the documentation site, without a warning and without a dead link
 faults         all three, and does every fault five times over (a table in the docs; not a test of each change)
 learning       all three, and trains the ladder of tests/learning (results in the docs; hours)
 environments   all three with the real suites, and short runs on those and on environments of others (a table)
-bench          throughput against Stable-Baselines3, in pairs (not a test: it takes a quiet machine)
+bench          throughput against Stable-Baselines3 and RLlib, in turn (not a test: it takes a quiet machine)
 =============  ========================================================================================
 
 Each runs alone too: ``python -m nox -s algos -- -k ppo`` hands ``-k ppo`` to pytest.
@@ -317,11 +317,27 @@ def environments(session: nox.Session) -> None:
 
 @nox.session(python=[HERE])
 def bench(session: nox.Session) -> None:
-    """PPO, DQN and the start beside Stable-Baselines3, written into the docs; options: ``-- --pairs 3``."""
+    """Every work beside Stable-Baselines3 or RLlib, and the start, written into the docs; a part:
+    ``-- --works sac td3``, fewer rounds: ``-- --pairs 3``."""
     tools = ("-r", "tests/benchmarks/requirements.txt", "psutil")
     install(session, "core", "algos", "gymnasium", extras="[plot]", tools=tools)
-    folder = Path(session.create_tmp())
-    measured, started = str(folder / "throughput.json"), str(folder / "startup.json")
-    session.run("python", "tests/benchmarks/throughput_vs_sb3.py", "--json", measured, *session.posargs)
-    session.run("python", "tests/benchmarks/startup.py", "--json", started)
-    session.run("python", "tests/benchmarks/report.py", measured, started, "docs")
+    options = list(session.posargs)
+    if "--works" not in options or any("impala" in option for option in options):
+        options += ["--rllib-python", rllib_python(session)]
+    results = "tests/benchmarks/results.json"
+    session.run("python", "tests/benchmarks/throughput.py", "--results", results, *options)
+    session.run("python", "tests/benchmarks/report.py", results, "docs")
+
+
+def rllib_python(session: nox.Session) -> str:
+    """The Python of an environment with RLlib: one of its own, since RLlib asks for another gymnasium."""
+    folder = Path(session.create_tmp()).absolute()
+    python = folder / "rllib" / "bin" / "python"
+    pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    limits = folder / "rllib-constraints.txt"
+    limits.write_text("\n".join(pin for pin in pins if not pin.startswith("gymnasium==")), "utf-8")
+    if not python.exists():
+        session.run("python", "-m", "venv", str(folder / "rllib"), silent=True)
+    wanted = ("-c", str(limits), "-r", "tests/benchmarks/requirements-rllib.txt")
+    session.run(str(python), "-m", "pip", "install", "-q", *wanted, external=True)
+    return str(python)

@@ -1,12 +1,12 @@
-"""Writes what the benchmarks measured as a page of the docs with a picture. ::
+"""Writes what results.json holds of the benchmarks as a page of the docs with a picture. ::
 
-python tests/benchmarks/report.py throughput.json startup.json docs
+python tests/benchmarks/report.py tests/benchmarks/results.json docs
 """
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,67 +14,116 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from results import read
 from works import WORKS
 
 SIDES = {
     "sb3": "Stable-Baselines3",
+    "rllib": "RLlib",
     "local": "OmniRL --local",
     "ray": "OmniRL on Ray",
     "ray-lead1": "OmniRL on Ray, lead 1",
 }
+STARTUP = "startup"
 PAGE = """# Benchmarks
 
-Measured by `python -m nox -s bench` in {pairs} alternating rounds: each round runs every side once, in processes
-of their own, with the same environment, hyperparameters, network, torch threads ({threads}) and number of gradient
-steps (counted in the optimizers); nothing is evaluated; time runs from the second update to the last. **Only ratios
-within a round are compared**; the table shows their medians, with the least and the greatest. Absolute figures belong
-to the machine ({machine}).
+Measured by `python -m nox -s bench` in alternating rounds: each round runs every side once, in processes of their own,
+with the same environment, hyperparameters, network, torch threads and number of gradient steps (counted in the
+optimizers); nothing is evaluated; time runs from the second update to the last. **Only ratios within a round are
+compared**; the tables show their medians, with the least and the greatest. Absolute figures belong to the machine and
+its moment.
 
-![Ratios of OmniRL's throughput to that of Stable-Baselines3](images/benchmarks.png)
+Each section says which [run](#runs) it is from: `python -m nox -s bench -- --works sac td3` measures some works anew
+and leaves the others as they are. RLlib takes minutes for as many updates as OmniRL makes in seconds: it makes fewer.
+
+![Ratios of OmniRL's throughput to that of Stable-Baselines3 and RLlib](images/benchmarks.png)
 """
 
 
-def throughput(result: dict[str, Any]) -> list[str]:
-    """The table of one work."""
-    work = WORKS[result["work"]]
-    figure = work.figure
+def throughput(name: str, result: Mapping[str, Any], told: str) -> str:
+    """The section of one work."""
+    work, lags = WORKS[name], any("lag_max" in one for one in result["sides"].values())
+    columns = ["side", "per second", "ratio", "least - greatest", "gradient steps", "stepping alone, steps/s"]
+    columns += ["greatest lag, updates"] if lags else []
     lines = [
         f"## {work.title}",
         "",
-        "| side | per second | ratio | least - greatest | gradient steps | stepping alone, steps/s | vector stepping |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+        told,
+        "",
+        f"| {' | '.join(columns)} | vector stepping |",
+        f"| --- {'| ---: ' * (len(columns) - 1)}| --- |",
     ]
     for side, one in result["sides"].items():
-        lines.append(
-            f"| {SIDES[side]} | {one[figure]:,.0f} | {one['ratio']:.2f} | {one['ratio_min']:.2f} - "
-            f"{one['ratio_max']:.2f} | {one['gradient_steps'][0]:,} | {one['stepping_alone']:,.0f} | {one['vector']} |"
-        )
-    return lines
+        cells = [
+            SIDES[side],
+            f"{one[work.figure]:,.0f}",
+            f"{one['ratio']:.2f}",
+            f"{one['ratio_min']:.2f} - {one['ratio_max']:.2f}",
+            " - ".join(
+                f"{count:,}" for count in sorted({one["gradient_steps"][0], one["gradient_steps"][-1]})
+            ),
+            f"{one['stepping_alone']:,.0f}",
+        ]
+        cells += [str(one.get("lag_max", "-"))] if lags else []
+        lines.append(f"| {' | '.join(cells)} | {one['vector']} |")
+    return "\n".join(lines)
 
 
-def startup(result: dict[str, Any]) -> list[str]:
-    """The table of the start."""
+def startup(result: Mapping[str, Any], told: str) -> str:
+    """The section of the start."""
     lines = [
         "## From the start of the process to the first finished update",
         "",
-        "PPO, CartPole-v1, 8 environments; memory is the proportional set size of all processes of the run together.",
+        f"PPO, CartPole-v1, 8 environments; memory is the proportional set size of all processes of the run together. "
+        f"{told}",
         "",
         "| side | seconds | MB |",
         "| --- | ---: | ---: |",
     ]
     for side, one in result["sides"].items():
         lines.append(f"| {SIDES[side]} | {one['seconds']:.1f} | {one['megabytes']:.0f} |")
-    return lines
+    return "\n".join(lines)
 
 
-def picture(results: list[dict[str, Any]], path: Path) -> None:
-    """Bars of the ratios, with their spread."""
-    figure, axes = plt.subplots(figsize=(7.5, 3.6))
-    sides = [side for side in SIDES if side != "sb3"]
-    width = 0.8 / len(sides)
+def told(run: str, about: Mapping[str, Any]) -> str:
+    """Which run a section is from."""
+    alone = " of this work alone" if len(about["works"]) == 1 else ""
+    return f"Measured in the run{alone} of {run} UTC, {about['pairs']} rounds."
+
+
+def runs(held: Mapping[str, Any]) -> str:
+    """The section of the runs."""
+    lines = [
+        "## Runs",
+        "",
+        "Load is the machine's one-minute average just before: the rest of what ran there.",
+        "",
+        "| begun, UTC | works | rounds | threads | load | machine and versions |",
+        "| --- | --- | ---: | ---: | ---: | --- |",
+    ]
+    for run, about in held["runs"].items():
+        versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+        if about.get("rllib"):
+            own = ", ".join(f"{name} {version}" for name, version in about["rllib"].items())
+            versions += f"; RLlib with {own}"
+        load = "-" if about["load"] is None else f"{about['load']:.1f}"
+        lines.append(
+            f"| {run} | {', '.join(about['works'])} | {about['pairs']} | {about['threads']} | {load} | "
+            f"{about['cores']} cores, no GPU; Python {about['python']}, {versions} |"
+        )
+    return "\n".join(lines)
+
+
+def picture(results: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """Bars of the ratios, with their spread; on a scale on which twice as much is twice as high anywhere."""
+    figure, axes = plt.subplots(figsize=(10.5, 3.8))
+    sides = [side for side in SIDES if side not in ("sb3", "rllib")]
+    width = 0.84 / len(sides)
     for number, side in enumerate(sides):
         shown = [
-            (place, result["sides"][side]) for place, result in enumerate(results) if side in result["sides"]
+            (place, result["sides"][side])
+            for place, result in enumerate(results.values())
+            if side in result["sides"]
         ]
         places = [place + (number - 1) * width for place, _ in shown]
         ratios = [one["ratio"] for _, one in shown]
@@ -82,13 +131,18 @@ def picture(results: list[dict[str, Any]], path: Path) -> None:
             [one["ratio"] - one["ratio_min"] for _, one in shown],
             [one["ratio_max"] - one["ratio"] for _, one in shown],
         ]
-        bars = axes.bar(places, ratios, width * 0.92, yerr=spread, capsize=3, label=SIDES[side])
-        axes.bar_label(bars, fmt="%.1f", padding=3, fontsize=8)
+        bars = axes.bar(places, ratios, width * 0.92, yerr=spread, capsize=2, label=SIDES[side])
+        axes.bar_label(bars, fmt="%.1f", padding=2, fontsize=7)
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.axhline(1.0, color="0.3", linewidth=1)
-    axes.set_xlim(-0.95, len(results) - 0.4)
-    axes.text(-0.93, 1.06, "Stable-Baselines3", fontsize=8, color="0.3")
-    axes.set_xticks(range(len(results)), [result["work"] for result in results])
-    axes.set_ylabel("times Stable-Baselines3")
+    axes.set_xlim(-0.8, len(results) - 0.4)
+    labels = [
+        f"{name}\nagainst {SIDES[WORKS[name].sides[0]].replace('Stable-Baselines3', 'SB3')}"
+        for name in results
+    ]
+    axes.set_xticks(range(len(results)), labels, fontsize=8)
+    axes.set_ylabel("times the other library's rate")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8, ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.14))
     figure.tight_layout()
@@ -97,24 +151,18 @@ def picture(results: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    """Read the two results, write the page and the picture."""
-    measured = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    started = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
-    docs = Path(sys.argv[3])
-    about = measured["machine"]
-    names = [
-        f"Python {about['python']}",
-        *(f"{name} {version}" for name, version in about["versions"].items()),
-    ]
-    page = PAGE.format(
-        pairs=len(measured["results"][0]["rounds"]),
-        threads=measured["threads"],
-        machine=f"{about['cores']} cores, no GPU; {', '.join(names)}",
-    )
-    parts = [page.rstrip(), *("\n".join(throughput(result)) for result in measured["results"])]
-    parts.append("\n".join(startup(started)))
+    """Read the results, write the page and the picture."""
+    held, docs = read(Path(sys.argv[1])), Path(sys.argv[2])
+    measured = {name: held["works"][name] for name in WORKS if name in held["works"]}
+    parts = [PAGE.rstrip()]
+    for name, result in measured.items():
+        parts.append(throughput(name, result, told(result["run"], held["runs"][result["run"]])))
+    if STARTUP in held["works"]:
+        result = held["works"][STARTUP]
+        parts.append(startup(result, told(result["run"], held["runs"][result["run"]])))
+    parts.append(runs(held))
     (docs / "benchmarks.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    picture(measured["results"], docs / "images" / "benchmarks.png")
+    picture(measured, docs / "images" / "benchmarks.png")
 
 
 if __name__ == "__main__":

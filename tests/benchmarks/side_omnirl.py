@@ -1,7 +1,7 @@
-"""One run of OmniRL for throughput_vs_sb3.py: trains, then prints one line of JSON.
+"""One run of OmniRL for throughput.py: trains, then prints one line of JSON.
 
 The times are those of log.csv: a row per update for PPO, one per quarter of a second for the others, whose updates
-go many to a call and would otherwise be cut into calls of one.
+are short or go many to a call, which a row for each would cut into calls of one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def configuration(name: str, side: str, updates: int, threads: int, seed: int) -
     """The hyperparameters of side_sb3.py; vf_coef is twice its, since our value loss is 1/2 MSE."""
     work = WORKS[name]
     runner = {
-        "num_samplers": 1,
+        "num_samplers": work.samplers,
         "num_envs_per_sampler": work.envs,
         "max_updates": updates,
         "num_evaluators": 1,
@@ -40,9 +40,7 @@ def configuration(name: str, side: str, updates: int, threads: int, seed: int) -
     }
     if side == "ray-lead1":
         runner["max_lead"] = 1
-    modules = {"ppo": ppo_modules, "dqn": value_modules, "qr_dqn": value_modules}.get(
-        work.algorithm, continuous_modules
-    )
+    modules = MODULES.get(work.algorithm, continuous_modules)
     return {
         "runner": runner,
         "device": {"learner": "cpu", "threads": threads},
@@ -53,14 +51,42 @@ def configuration(name: str, side: str, updates: int, threads: int, seed: int) -
     }
 
 
+TANH = {"hidden_sizes": [64, 64], "activation": "tanh"}
+
+
 def ppo_modules(work: Work) -> dict[str, Any]:
     """PPO's sections."""
     learner = {
         **{"lr": 3e-4, "gamma": 0.99, "gae_lambda": 0.95, "clip": 0.2, "ent_coef": 0.0, "vf_coef": 1.0},
         **{"max_grad_norm": 0.5, "epochs": 4, "minibatch_size": work.steps // 4},
     }
-    network = {"hidden_sizes": [64, 64], "activation": "tanh"}
-    return {"learner": learner, "memory": {"unroll_length": 128}, "network": network}
+    return {"learner": learner, "memory": {"unroll_length": work.unroll}, "network": dict(TANH)}
+
+
+def a2c_modules(work: Work) -> dict[str, Any]:
+    """A2C's sections."""
+    learner = {
+        **{
+            "lr": 7e-4,
+            "gamma": 0.99,
+            "gae_lambda": 1.0,
+            "ent_coef": 0.0,
+            "vf_coef": 0.5,
+            "max_grad_norm": 0.5,
+        },
+        **{"optimizer": "rmsprop", "rmsprop_decay": 0.99, "rmsprop_epsilon": 1e-5},
+    }
+    return {"learner": learner, "memory": {"unroll_length": work.unroll}, "network": dict(TANH)}
+
+
+def impala_modules(work: Work) -> dict[str, Any]:
+    """IMPALA's sections, those of side_rllib.py."""
+    learner = {
+        **{"lr": 5e-4, "gamma": 0.99, "ent_coef": 0.0, "vf_coef": 0.05, "max_grad_norm": 40.0},
+        "optimizer": "adam",
+    }
+    memory = {"unroll_length": work.unroll, "rollouts_per_update": work.samplers}
+    return {"learner": learner, "memory": memory, "network": dict(TANH)}
 
 
 def value_modules(work: Work) -> dict[str, Any]:
@@ -74,7 +100,12 @@ def value_modules(work: Work) -> dict[str, Any]:
             "steps_per_update": 1,
             **own,
         },
-        "memory": {"capacity": 50_000, "batch_size": 64, "warmup_steps": work.warmup, "unroll_length": 256},
+        "memory": {
+            "capacity": 50_000,
+            "batch_size": 64,
+            "warmup_steps": work.warmup,
+            "unroll_length": work.unroll,
+        },
         "policy": {"epsilon": {"kind": "linear", "start": 1.0, "end": 0.05, "until": 0.5}},
         "network": {"hidden_sizes": [64, 64], "activation": "relu"},
     }
@@ -84,25 +115,46 @@ def continuous_modules(work: Work) -> dict[str, Any]:
     """Those of SAC, TD3 and TQC; what is not given are the defaults of both sides."""
     return {
         "learner": {"lr": 3e-4, "gamma": 0.99, "tau": 0.005, "steps_per_update": 1},
-        "memory": {"capacity": 50_000, "batch_size": 256, "warmup_steps": work.warmup, "unroll_length": 64},
+        "memory": {
+            "capacity": 50_000,
+            "batch_size": 256,
+            "warmup_steps": work.warmup,
+            "unroll_length": work.unroll,
+        },
         "network": {"hidden_sizes": [256, 256], "activation": "relu"},
     }
 
 
-def between_second_and_last(log: Path) -> dict[str, float]:
-    """Rates from the first row with at least two updates to the last row."""
+MODULES = {
+    "ppo": ppo_modules,
+    "a2c": a2c_modules,
+    "impala": impala_modules,
+    "dqn": value_modules,
+    "qr_dqn": value_modules,
+}
+
+
+def rows_of(log: Path) -> list[dict[str, str]]:
+    """The rows of log.csv with at least two updates."""
     with log.open(newline="") as stream:
-        rows = [row for row in csv.DictReader(stream) if int(row["updates"]) >= 2]
+        return [row for row in csv.DictReader(stream) if int(row["updates"]) >= 2]
+
+
+def between_first_and_last(rows: list[dict[str, str]]) -> dict[str, float]:
+    """Rates from the first row to the last."""
     first, last = rows[0], rows[-1]
     seconds = float(last["wall_time"]) - float(first["wall_time"])
     names = {"steps_per_s": "env_steps", "updates_per_s": "updates"}
     return {rate: (int(last[column]) - int(first[column])) / seconds for rate, column in names.items()}
 
 
-def gradient_steps(run_dir: Path) -> int:
-    """How many steps the optimizer made, by its own count in the last checkpoint; of several, the critics'."""
+def gradient_steps(run_dir: Path, last: dict[str, str]) -> int:
+    """How many steps the optimizer made, by its own count in the last checkpoint; of several, the critics'. RMSprop
+    counts none: its are the updates that the last row of the log does not call non-finite."""
     tree = checkpoint.load_latest(run_dir).tree
     counts = list(_named("steps", next(_named("critics", tree), tree)))
+    if not counts:
+        return int(last["updates"]) - int(float(last["nonfinite_updates"]))
     if len(counts) != 1:
         raise SystemExit(f"the checkpoint holds {len(counts)} optimizers' counts")
     return int(counts[0].item())
@@ -151,12 +203,15 @@ def main() -> None:
         summary = run.train(config, local=side == "local", resume="never")
         if summary.updates != updates:
             raise SystemExit(f"{summary.updates} updates instead of {updates}: {summary.message}")
+        rows = rows_of(run_dir / "log.csv")
         result: dict[str, Any] = {
-            **between_second_and_last(run_dir / "log.csv"),
-            "gradient_steps": gradient_steps(run_dir),
+            **between_first_and_last(rows),
+            "gradient_steps": gradient_steps(run_dir, rows[-1]),
             "vector": "stepped in the process",
             "stepping_alone": stepping_alone(WORKS[work]),
         }
+        if WORKS[work].max_lag is not None:
+            result["lag_max"] = max(int(row["lag_max"]) for row in rows if row["lag_max"])
     print(json.dumps(result))
 
 

@@ -1,4 +1,4 @@
-"""One run of Stable-Baselines3 for throughput_vs_sb3.py: trains, then prints one line of JSON."""
+"""One run of Stable-Baselines3 for throughput.py: trains, then prints one line of JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import torch
-from stable_baselines3 import DQN, PPO, SAC, TD3
+from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
@@ -24,9 +24,18 @@ def build(name: str, seed: int) -> tuple[BaseAlgorithm, VecEnv]:
         network = {"net_arch": {"pi": [64, 64], "vf": [64, 64]}}
         return (
             PPO(
-                "MlpPolicy", env, learning_rate=3e-4, n_steps=128, batch_size=work.steps // 4, n_epochs=4,
+                "MlpPolicy", env, learning_rate=3e-4, n_steps=work.unroll, batch_size=work.steps // 4, n_epochs=4,
                 gae_lambda=0.95, clip_range=0.2, ent_coef=0.0, vf_coef=0.5, max_grad_norm=0.5,
                 policy_kwargs=network, **shared,
+            ),
+            env,
+        )  # fmt: skip
+    if work.algorithm == "a2c":
+        return (
+            A2C(
+                "MlpPolicy", env, learning_rate=7e-4, n_steps=work.unroll, gae_lambda=1.0, ent_coef=0.0, vf_coef=0.5,
+                max_grad_norm=0.5, rms_prop_eps=1e-5, policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
+                **shared,
             ),
             env,
         )  # fmt: skip

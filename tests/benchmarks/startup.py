@@ -1,6 +1,5 @@
-"""Seconds and memory from a process's start to its first finished update, of OmniRL and Stable-Baselines3 in turn. ::
-
-    python tests/benchmarks/startup.py --pairs 5 --json startup.json
+"""Seconds and memory from a process's start to its first finished update, of OmniRL and Stable-Baselines3 in turn:
+the work ``startup`` of throughput.py.
 
 OmniRL runs ``omnirl train`` (PPO, CartPole, 8 environments x 128 steps), the other side the same. The moment is that
 of the first row of the log, or a line of output; the memory is the proportional set size of every process of the
@@ -9,8 +8,6 @@ run together at that moment.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -98,20 +95,13 @@ def _lines(path: Path) -> int:
     return path.read_text(encoding="utf-8").count("\n") if path.exists() else 0
 
 
-def main() -> None:
-    """Measure every side in turn; print and write the medians."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--pairs", type=int, default=5, help="rounds")
-    parser.add_argument("--sb3-python", default=sys.executable, help="a Python that has stable-baselines3")
-    parser.add_argument("--json", type=Path, help="write the result to this file")
-    options = parser.parse_args()
+def compare(pairs: int, sb3_python: str) -> dict[str, Any]:
+    """Measure every side in turn, ``pairs`` times; print the medians."""
     sides = ("sb3", "local", "ray")
     rounds: list[dict[str, dict[str, float]]] = []
-    for number in range(options.pairs):
+    for number in range(pairs):
         order = sides if number % 2 == 0 else sides[::-1]
-        rounds.append({side: measure(side, options.sb3_python) for side in order})
+        rounds.append({side: measure(side, sb3_python) for side in order})
     result: dict[str, Any] = {
         side: {
             figure: statistics.median(one[side][figure] for one in rounds)
@@ -119,11 +109,6 @@ def main() -> None:
         }
         for side in sides
     }
-    if options.json:
-        options.json.write_text(json.dumps({"sides": result, "rounds": rounds}, indent=1) + "\n")
     for side, one in result.items():
         print(f"{side:<6} {one['seconds']:5.1f} s  {one['megabytes']:6.0f} MB")
-
-
-if __name__ == "__main__":
-    main()
+    return {"sides": result, "rounds": rounds}
