@@ -25,6 +25,17 @@ def test_floats_do_as_well():
     assert (taken["loss"], taken["norm"], taken["nonfinite_updates"]) == (1.0, 4.0, 1.0)
 
 
+def test_floats_summed_one_by_one_are_those_summed_at_once():
+    often, once, in_row = make(), make(), 0
+    for value in np.random.default_rng(0).normal(size=(30, 2)).astype(np.float32):
+        finite = value[0] > -0.5
+        for sums in (often, once):
+            sums.add(tuple(value), float(finite), {})
+        in_row = 0 if finite else in_row + 1
+        assert often.nonfinite_in_row == in_row
+    assert often.take() == once.take()
+
+
 def make():
     return MetricSums(("loss", "norm"), CPU)
 

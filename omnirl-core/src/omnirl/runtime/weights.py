@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,7 @@ class Packed:
     def arrays(self) -> dict[str, Array]:
         """The arrays as views of the buffer (read-only where the buffer is)."""
         return {
-            name: np.frombuffer(
-                self.buffer, np.dtype(dtype), count=int(np.prod(shape, dtype=np.int64)), offset=offset
-            ).reshape(shape)
+            name: np.frombuffer(self.buffer, np.dtype(dtype), count=prod(shape), offset=offset).reshape(shape)
             for name, dtype, shape, offset in self.layout
         }
 

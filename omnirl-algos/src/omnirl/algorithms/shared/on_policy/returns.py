@@ -40,8 +40,14 @@ def gae(
 def explained_variance(returns: Array, values: Array) -> float:
     """1 - Var(returns - values) / Var(returns): 1 is perfect, 0 no better than a constant; NaN for constant
     returns."""
-    variance = float(np.var(returns))
-    return float("nan") if variance == 0.0 else 1.0 - float(np.var(returns - values)) / variance
+    spread = _sum_of_squares(returns)
+    return float("nan") if spread == 0.0 else 1.0 - _sum_of_squares(returns - values) / spread
+
+
+def _sum_of_squares(array: Array) -> float:
+    """About the mean. numpy's own variance takes five times as long on the few samples of a short rollout."""
+    centered = array.reshape(-1) - array.sum() / array.size
+    return float(np.dot(centered, centered))
 
 
 def vtrace(

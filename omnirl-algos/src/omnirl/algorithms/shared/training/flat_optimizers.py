@@ -115,11 +115,18 @@ class FlatRMSprop:
 
     def step(self, lr: float, finite: Tensor) -> None:
         """One step with learning rate ``lr``."""
-        ok = finite > 0
-        gradient = torch.where(ok, self._gradient, 0.0)
-        square = self._decay * self._square
-        square.addcmul_(gradient, gradient, value=1.0 - self._decay)
-        self._square.copy_(torch.where(ok, square, self._square))
+        gradient = self._gradient
+        if gradient.device.type == "cpu":
+            # Nothing to wait for: a look at the number is less work than the operations that do without one.
+            if float(finite) == 0.0:
+                return
+            square = self._square.mul_(self._decay).addcmul_(gradient, gradient, value=1.0 - self._decay)
+        else:
+            ok = finite > 0
+            gradient = torch.where(ok, gradient, 0.0)
+            square = self._decay * self._square
+            square.addcmul_(gradient, gradient, value=1.0 - self._decay)
+            self._square.copy_(torch.where(ok, square, self._square))
         root = (square + self._epsilon).sqrt_() if self._tf else square.sqrt().add_(self._epsilon)
         self._values.addcdiv_(gradient, root, value=-lr)
 

@@ -7,8 +7,8 @@ clip, a target update and publishing the weights are one operation each, however
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import prod
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -48,7 +48,7 @@ class FlatParameters:
 
     def _view(self, flat: Tensor, name: str) -> Tensor:
         offset, shape = self._places[name]
-        return flat[offset : offset + int(np.prod(shape, dtype=np.int64))].view(shape)
+        return flat[offset : offset + prod(shape)].view(shape)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class FlatParameters:
         result = {}
         for name in self.names if names is None else names:
             offset, shape = self._places[name]
-            result[name] = host[offset : offset + int(np.prod(shape, dtype=np.int64))].reshape(shape)
+            result[name] = host[offset : offset + prod(shape)].reshape(shape)
         return result
 
     def load(self, arrays: Mapping[str, Array]) -> None:

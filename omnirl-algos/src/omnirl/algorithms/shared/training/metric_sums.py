@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 _MOST_WAITING = 2048  # updates, so that the list stays small whoever forgets to look
+_FEW = 8  # updates whose floats are summed one by one in less time than numpy takes to begin
 
 
 class MetricSums:
@@ -49,6 +50,9 @@ class MetricSums:
         """Add what waits to the sums, with one transfer to the host."""
         if not self._waiting:
             return
+        if len(self._waiting) <= _FEW * len(self._sums) and not isinstance(self._waiting[0], Tensor):
+            self._sum_few()
+            return
         if isinstance(self._waiting[0], Tensor):
             flat = torch.stack(self._waiting).cpu().numpy()  # type: ignore[arg-type]
         else:
@@ -61,6 +65,20 @@ class MetricSums:
         self._sums = np.cumsum(np.vstack((self._sums, rows)), axis=0)[-1]
         last = np.flatnonzero(finite)
         self._in_row = len(rows) - 1 - int(last[-1]) if len(last) else self._in_row + len(rows)
+
+    def _sum_few(self) -> None:
+        """The same for floats."""
+        size = len(self._sums)
+        sums = self._sums.tolist()
+        for begin in range(0, len(self._waiting), size):
+            row = self._waiting[begin : begin + size]
+            if row[-1] > 0:
+                sums = [total + float(value) for total, value in zip(sums, row)]
+                self._in_row = 0
+            else:
+                self._in_row += 1
+        self._sums = np.array(sums)
+        self._waiting.clear()
 
     @property
     def nonfinite_in_row(self) -> int:
