@@ -19,7 +19,8 @@ def _digest(names: tuple[str | int, ...]) -> bytes:
 
 def generator(*names: str | int) -> np.random.Generator:
     """A fresh generator for a key, such as ``("policy", seed, "sampler", 0, incarnation, number)``."""
-    sequence = np.random.SeedSequence(np.frombuffer(_digest(names), "<u4").tolist())
+    # An array of words is taken as it is; a list of the same numbers one by one, in four times that.
+    sequence = np.random.SeedSequence(np.frombuffer(_digest(names), "<u4"))
     return np.random.Generator(np.random.PCG64(sequence))
 
 

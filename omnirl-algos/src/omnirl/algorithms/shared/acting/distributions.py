@@ -20,11 +20,11 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 def categorical_log_prob(logits: Array, action: Array) -> Array:
     """log pi(action), [...]; logits [..., n] need not be normalised, action [...] int."""
     # The actions' axis first: numpy reduces over a short last axis ten times as slowly.
-    by_action = np.moveaxis(logits, -1, 0).copy()
+    by_action = logits.reshape(-1, logits.shape[-1]).T.copy()
     by_action -= by_action.max(axis=0)
-    chosen = np.take_along_axis(by_action, action[None], axis=0)[0]
+    chosen = by_action[action.reshape(-1), np.arange(action.size)]
     result: Array = chosen - np.log(np.exp(by_action).sum(axis=0))
-    return result
+    return result.reshape(action.shape)
 
 
 def gaussian_log_prob(mean: Array, log_std: Array, action: Array) -> Array:
