@@ -150,19 +150,28 @@ def picture(results: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def main() -> None:
-    """Read the results, write the page and the picture."""
-    held, docs = read(Path(sys.argv[1])), Path(sys.argv[2])
-    measured = {name: held["works"][name] for name in WORKS if name in held["works"]}
+def page(held: Mapping[str, Any]) -> str:
+    """The page of what is kept, works in the order of works.py."""
     parts = [PAGE.rstrip()]
-    for name, result in measured.items():
+    for name, result in measured(held).items():
         parts.append(throughput(name, result, told(result["run"], held["runs"][result["run"]])))
     if STARTUP in held["works"]:
         result = held["works"][STARTUP]
         parts.append(startup(result, told(result["run"], held["runs"][result["run"]])))
     parts.append(runs(held))
-    (docs / "benchmarks.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    picture(measured, docs / "images" / "benchmarks.png")
+    return "\n\n".join(parts) + "\n"
+
+
+def measured(held: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What is kept of the works of works.py, in their order."""
+    return {name: held["works"][name] for name in WORKS if name in held["works"]}
+
+
+def main() -> None:
+    """Read the results, write the page and the picture."""
+    held, docs = read(Path(sys.argv[1])), Path(sys.argv[2])
+    (docs / "benchmarks.md").write_text(page(held), encoding="utf-8")
+    picture(measured(held), docs / "images" / "benchmarks.png")
 
 
 if __name__ == "__main__":
