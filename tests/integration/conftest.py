@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -20,6 +22,7 @@ import psutil
 import pytest
 
 MARK = "OMNIRL_TEST_MARK"
+FORKED_COMMAND = Path(__file__).with_name("forked_command.py")
 
 
 @dataclass
@@ -89,7 +92,7 @@ def _title(process: psutil.Process) -> str:
 @pytest.fixture
 def ray_folder() -> Iterator[Path]:
     """A temp folder of Ray's own, with a path short enough for its sockets."""
-    folder = Path(tempfile.mkdtemp(prefix="or-"))
+    folder = Path(tempfile.mkdtemp(prefix="or-", dir="/tmp"))  # TMPDIR may be too long for the path of a socket
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -130,6 +133,63 @@ def start(tmp_path: Path, ray_folder: Path) -> Iterator[Callable[..., Run]]:
                 process.send_signal(signal.SIGKILL)
             except psutil.NoSuchProcess:
                 continue
+
+
+FORK = multiprocessing.get_context("forkserver")
+FORK.set_forkserver_preload(
+    [
+        *("torch", "gymnasium.envs.classic_control", "omnirl.cli.train", "omnirl.cli.resume", "omnirl.run"),
+        *("omnirl.algorithms.shared.training.torch_state", "omnirl.envs.gymnasium.backend"),
+    ]
+)
+
+
+@dataclass
+class ForkedRun:
+    """An ``omnirl`` command in a process that was forked from one that has imported torch. It cannot start Ray."""
+
+    process: Any
+    written: Path
+
+    @property
+    def output(self) -> str:
+        """What it has printed."""
+        return self.written.read_text("utf-8") if self.written.exists() else ""
+
+    def wait(self, timeout: float = 120.0) -> int:
+        """Its exit code."""
+        self.process.join(timeout)
+        assert self.process.exitcode is not None, "the command did not end in time"
+        return int(self.process.exitcode)
+
+    def kill_at(self, file: Path, lines: int, timeout: float = 60.0) -> None:
+        """Kill it with SIGKILL as soon as ``file`` has so many lines."""
+        end = time.monotonic() + timeout
+        while not file.exists() or file.read_bytes().count(b"\n") < lines:
+            assert self.process.is_alive(), f"the command ended before it was killed:\n{self.output}"
+            assert time.monotonic() < end, "the command did not get there in time"
+            time.sleep(0.002)
+        self.process.kill()
+        assert self.wait() == -signal.SIGKILL
+
+
+@pytest.fixture
+def forked(tmp_path: Path) -> Iterator[Callable[..., ForkedRun]]:
+    """``forked("train", "cartpole-ppo", "--local")`` runs the command in ``tmp_path``."""
+    runs: list[ForkedRun] = []
+
+    def begin(*arguments: str) -> ForkedRun:
+        written = tmp_path / f"output-{len(runs)}"
+        what = {"ARGUMENTS": arguments, "FOLDER": str(tmp_path), "OUTPUT": str(written)}
+        process = FORK.Process(target=runpy.run_path, args=(str(FORKED_COMMAND), what))
+        process.start()
+        runs.append(ForkedRun(process, written))
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        run.process.kill()
+        run.process.join()
 
 
 @pytest.fixture
