@@ -17,7 +17,8 @@ from omnirl.api import (
     MultiDiscreteAction,
     Supports,
 )
-from omnirl.api.errors import ConfigError
+from omnirl.api.errors import ClusterError, ConfigError
+from omnirl.config import hardware
 from omnirl.config.check import check_device, check_spaces
 from omnirl.config.files import load_text
 from omnirl.config.resolve import ResolvedConfig, resolve
@@ -285,10 +286,10 @@ def torch_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return put
 
 
-def fake_torch(cuda: str, available: bool) -> str:
+def fake_torch(cuda: str, available: bool, count: int = 1) -> str:
     return (
         "from types import SimpleNamespace as S\n__version__ = '2.13.0'\n"
-        f"version = S(cuda={cuda})\ncuda = S(is_available=lambda: {available})\n"
+        f"version = S(cuda={cuda})\ncuda = S(is_available=lambda: {available}, device_count=lambda: {count})\n"
     )
 
 
@@ -313,6 +314,23 @@ def test_cuda_without_cuda_is_one_line(
     with pytest.raises(ConfigError) as caught:
         check_device(configured(fake_registry, "acme_q", device="cuda"))
     assert caught.value.lines == (f"train.yaml:3:10 device.learner: {text}",)
+
+
+def test_each_learner_needs_a_gpu(
+    fake_registry: Registry, torch_that: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch_that(fake_torch("'12.8'", True, 2))
+    config = configured(fake_registry, "acme_pg", device="cuda")
+    for learners in (1, 2):
+        check_device(config.replace({"runner": {"num_learners": learners}}))
+    with pytest.raises(ClusterError) as caught:
+        check_device(config.replace({"runner": {"num_learners": 3}}))
+    assert caught.value.exit_code == 6
+    text = "3 learners need a GPU each, torch finds 2: lower it, or use device.learner=cpu"
+    assert caught.value.lines == (f"override runner.num_learners: {text}",)
+    check_device(config.replace({"runner": {"num_learners": 3}, "ray": {"address": "elsewhere:6379"}}))
+    monkeypatch.setattr(hardware.shutil, "which", lambda name: name)  # as if there were a driver
+    assert [hardware.has_cuda(learners) for learners in (1, 2, 3)] == [True, True, False]
 
 
 def test_cuda_with_cuda_is_accepted(fake_registry: Registry, torch_that: Any) -> None:

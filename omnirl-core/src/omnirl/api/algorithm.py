@@ -8,7 +8,8 @@ Memory     the learner's process                       rollouts in, batches out
 Learner    the learner's process                       one update of the weights per batch
 =========  ==========================================  ======================================================
 
-Each is built from ``(config, EnvSpec, context)`` and is unit-tested with no Ray and no simulator. A fourth part,
+Each is built from ``(config, EnvSpec, context)`` and is unit-tested with no Ray and no simulator. With several
+learners (``Supports.learners``) there is a memory and a learner per rank, see :class:`Learner`. A fourth part,
 ``data_flow``, turns the config into the four numbers of :class:`DataFlow` that drive the event loop: lock-step
 on-policy, bounded-lag and replay algorithms are the same loop with other numbers.
 
@@ -91,7 +92,8 @@ class PolicyContext:
 
 @dataclass(frozen=True)
 class MemoryContext:
-    """``reduce(array, "sum" | "max")`` is the learner's reduction over the ranks (the identity with one)."""
+    """``reduce(array, "sum" | "max")`` is the learner's reduction over the ranks (the identity with one). A memory of
+    several gets the rollouts of the samplers whose index modulo ``world_size`` is ``rank``, perhaps none."""
 
     rank: int
     world_size: int
@@ -100,8 +102,9 @@ class MemoryContext:
 
 @dataclass(frozen=True)
 class LearnerContext:
-    """``rendezvous`` is ``host:port`` of rank 0 where there are several learners; ``device`` is ``"cpu"`` or
-    ``"cuda"``; ``threads`` is what the learner may use; ``seed`` initialises the networks."""
+    """``rendezvous`` is ``host:port`` of rank 0 where there are several learners, free a moment ago; ``device`` is
+    ``"cpu"`` or ``"cuda"``; ``threads`` is what this learner may use; ``seed`` initialises the networks, the same on
+    every rank."""
 
     rank: int
     world_size: int
@@ -135,7 +138,14 @@ class Policy(Protocol):
 
 
 class Learner(Protocol[BatchIn]):
-    """One update of the weights per batch."""
+    """One update of the weights per batch.
+
+    With several learners all ranks are built at once, so a constructor may wait for the others at the context's
+    ``rendezvous``. ``next_batch``, ``learn``, ``feedback`` and ``metrics`` are called on every rank at the same update
+    and in the same order, so they may ``reduce`` (on every rank, or on none). Nothing else may: ``observe`` and ``add``
+    are called with what a rank gets, the states are asked for one rank after the other, ``get_weights`` of rank 0
+    alone. The log's figures are those of rank 0, so ``metrics`` says what all ranks together did.
+    """
 
     @property
     def nonfinite_in_row(self) -> int:

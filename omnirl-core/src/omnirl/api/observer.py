@@ -43,6 +43,7 @@ class RunInfo:
     resumed_from: int | None
     config: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    num_learners: int = 1
 
 
 @dataclass(frozen=True)

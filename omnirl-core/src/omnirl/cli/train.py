@@ -118,8 +118,11 @@ def train(
         import json
 
         from omnirl.cli.deep import check_deep
+        from omnirl.config import check
         from omnirl.config.files import dump
 
+        if local:
+            check.check_one_process(config)
         checked = check_deep(config).plain()
         print(json.dumps(checked, indent=2) if as_json else dump(checked).rstrip())
         return

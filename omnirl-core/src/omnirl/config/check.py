@@ -7,7 +7,7 @@ import re
 from pathlib import Path as FilePath
 
 from omnirl.api.algorithm import DataFlow, FlowContext
-from omnirl.api.errors import ConfigError, PluginError
+from omnirl.api.errors import ClusterError, ConfigError, PluginError
 from omnirl.api.plugin import load_object
 from omnirl.api.specs import EnvSpec
 from omnirl.config import hardware
@@ -57,6 +57,14 @@ def check_end(config: ResolvedConfig) -> None:
     raise_all(config, _without_end(config))
 
 
+def check_one_process(config: ResolvedConfig) -> None:
+    """Raise ConfigError where a run in one process (``--local``) is asked for several learners."""
+    count = config.runner.num_learners
+    if count > 1:
+        text = f"{count} learners need processes of their own: leave --local out, or set it to 1"
+        raise_all(config, [Mistake(("runner", "num_learners"), text)])
+
+
 def check_spaces(config: ResolvedConfig, env_spec: EnvSpec) -> None:
     """Stage 2: raise ConfigError where the algorithm or its network do not fit the spaces."""
     mistakes = space_mistakes(config, env_spec)
@@ -67,7 +75,8 @@ def check_spaces(config: ResolvedConfig, env_spec: EnvSpec) -> None:
 
 
 def check_device(config: ResolvedConfig) -> None:
-    """Stage 2: ``device.learner: cuda`` without CUDA is a ConfigError.
+    """Stage 2: ``device.learner: cuda`` without CUDA is a ConfigError; too few GPUs for the learners a ClusterError
+    (too few resources). A cluster that is joined may have them elsewhere.
 
     Asked of a child process, and only for cuda, so that this one never imports torch.
     """
@@ -76,6 +85,10 @@ def check_device(config: ResolvedConfig) -> None:
     problem = hardware.cuda_problem()
     if problem:
         raise_all(config, [Mistake(("device", "learner"), problem)])
+    learners = config.runner.num_learners
+    if learners > 1 and config.ray.address == "local" and (found := hardware.cuda_devices()) < learners:
+        text = f"{learners} learners need a GPU each, torch finds {found}: lower it, or use device.learner=cpu"
+        raise ClusterError(config.line("runner.num_learners", text))
 
 
 def placed(config: ResolvedConfig, error: ConfigError) -> ConfigError:
@@ -88,8 +101,8 @@ def placed(config: ResolvedConfig, error: ConfigError) -> ConfigError:
 
 def num_samplers(config: ResolvedConfig) -> int:
     """The number of samplers, ``auto`` resolved for this machine."""
-    number = config.runner.num_samplers
-    return max(1, hardware.cores() - 1) if number == "auto" else number
+    number, learners = config.runner.num_samplers, config.runner.num_learners
+    return max(learners, hardware.cores() - learners) if number == "auto" else number
 
 
 def raise_all(config: ResolvedConfig, mistakes: list[Mistake]) -> None:

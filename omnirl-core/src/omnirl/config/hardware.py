@@ -13,6 +13,7 @@ _TIMEOUT = 120.0
 _ASK_TORCH = (
     "import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is_available(), sep='\\n')"
 )
+_COUNT_DEVICES = "import torch; print(torch.cuda.device_count())"
 
 
 def cores() -> int:
@@ -64,13 +65,7 @@ def _text(path: Path) -> str:
 
 def cuda_problem() -> str:
     """Why torch cannot use CUDA, in one line with the way out; empty where it can."""
-    try:
-        asked = subprocess.run(
-            [sys.executable, "-c", _ASK_TORCH], capture_output=True, text=True, timeout=_TIMEOUT, check=False
-        )
-        answer, error = asked.stdout.split(), asked.stderr.strip().splitlines()
-    except subprocess.TimeoutExpired:
-        answer, error = [], [f"no answer within {_TIMEOUT:g} s"]
+    answer, error = _asked(_ASK_TORCH)
     if len(answer) != 3:
         return f"torch cannot be asked for CUDA: {error[-1] if error else 'it ended without an answer'}"
     version, cuda, available = answer
@@ -81,7 +76,24 @@ def cuda_problem() -> str:
     return ""
 
 
-def has_cuda() -> bool:
-    """Whether ``device.learner: auto`` means cuda. Where there is no driver, torch need not be asked."""
+def _asked(code: str) -> tuple[list[str], list[str]]:
+    """The words that a child process prints, and the lines of its error."""
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=_TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return [], [f"no answer within {_TIMEOUT:g} s"]
+    return asked.stdout.split(), asked.stderr.strip().splitlines()
+
+
+def has_cuda(learners: int = 1) -> bool:
+    """Whether ``device.learner: auto`` means cuda, with a GPU for each learner. Where there is no driver, torch need
+    not be asked."""
     driver = os.path.exists("/proc/driver/nvidia") or shutil.which("nvidia-smi") is not None
-    return driver and not cuda_problem()
+    return driver and not cuda_problem() and (learners == 1 or cuda_devices() >= learners)
+
+
+def cuda_devices() -> int:
+    """The number of GPUs that torch finds, where :func:`cuda_problem` says nothing."""
+    return int(_asked(_COUNT_DEVICES)[0][0])

@@ -32,9 +32,13 @@ class RunnerConfig(Config):
         description="model that test evaluates, such as agent_100 or best; unset: the last",
     )
 
-    num_learners: PositiveInt = Field(default=1, description="number of learner processes")
+    num_learners: PositiveInt = Field(
+        default=1,
+        description="number of learner processes, which share every batch out; more than 1 on Ray only",
+    )
     num_samplers: Auto | PositiveInt = Field(
-        default="auto", description="number of sampler processes; auto: CPU cores - 1, at least 1"
+        default="auto",
+        description="number of sampler processes; auto: CPU cores - learners, at least 1 per learner",
     )
     num_evaluators: NonNegativeInt = Field(
         default=1, description="number of evaluator processes; 0: no evaluation during training"
@@ -116,7 +120,7 @@ class DeviceConfig(Config):
         default="auto", description="device of the learner: cuda, cpu, or auto (cuda where there is one)"
     )
     threads: Auto | PositiveInt = Field(
-        default="auto", description="CPU threads of the learner's computations; auto: measured at the start"
+        default="auto", description="CPU threads of each learner; auto: CPU cores - samplers, shared out"
     )
 
     @field_validator("learner")

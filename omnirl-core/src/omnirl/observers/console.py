@@ -166,7 +166,8 @@ def _first_line(run: RunInfo) -> str:
     )
     samplers = f"{run.num_samplers} sampler{'' if run.num_samplers == 1 else 's'}"
     since = "" if run.resumed_from is None else f", resumed at update {run.resumed_from:,}"
-    return f"{run.title}: {target}, {samplers}, {run.transport}, {run.run_dir}{since}"
+    learners = f"{run.num_learners} learners, " if run.num_learners > 1 else ""
+    return f"{run.title}: {target}, {learners}{samplers}, {run.transport}, {run.run_dir}{since}"
 
 
 def _run_data(run: RunInfo) -> dict[str, Any]:
@@ -177,6 +178,7 @@ def _run_data(run: RunInfo) -> dict[str, Any]:
         "seed": run.seed,
         "total_updates": run.total_updates,
         "total_steps": run.total_steps,
+        "num_learners": run.num_learners,
         "num_samplers": run.num_samplers,
         "num_evaluators": run.num_evaluators,
         "transport": run.transport,

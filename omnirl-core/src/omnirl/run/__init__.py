@@ -29,7 +29,7 @@ from omnirl.api.errors import ConfigError, NotFoundError
 from omnirl.api.observer import Observer, RunSummary
 from omnirl.api.plugin import load_object
 from omnirl.api.specs import EnvSpec
-from omnirl.config import files
+from omnirl.config import check, files
 from omnirl.config.resolve import ResolvedConfig
 from omnirl.loops.aggregate import aggregate
 from omnirl.plugins import Registry
@@ -81,6 +81,8 @@ def train(
         config = configure(config, overrides=overrides, registry=registry)
     watchers = [*_default_observers(registry, observers), *observer_objects]
     with claimed(_folder(config, resume)) as folder:
+    if local:
+        check.check_one_process(config)
         earlier = files.load_file(folder.path / CONFIG_FILE).data if folder.resume else None
         prepared = prepare(setup.decide(config, earlier), folder)
         thread = ObserverThread(watchers)
@@ -212,20 +214,20 @@ def _transport(
     config: ResolvedConfig, plan: WorkerPlan, local: bool, run_folder: Path | None
 ) -> Iterator[Transport]:
     """Where the workers live, for the length of the block; whatever happens, nothing is left running. run_folder: that
-    of a training run, with a learner and samplers; None: only its evaluators are needed."""
+    of a training run, with learners and samplers; None: only its evaluators are needed."""
     with ExitStack() as stack:
         if local:
             transport: Transport = LocalTransport()
         else:
             from omnirl.runtime.cluster import Needs, connected
 
-            learner = run_folder is not None
-            cpus = plan.num_evaluators + (plan.num_samplers + 1 if learner else 0)
+            training = run_folder is not None
+            cpus = plan.num_evaluators + (plan.num_samplers + plan.num_learners if training else 0)
             ray = config.ray
             cluster = stack.enter_context(
                 connected(
                     ray.address,
-                    Needs(cpus, 1 if learner and plan.device == "cuda" else 0),
+                    Needs(cpus, plan.num_learners if training and plan.device == "cuda" else 0),
                     num_cpus=ray.num_cpus,
                     object_store_memory=ray.object_store_memory,
                     start_timeout=ray.start_timeout_s,

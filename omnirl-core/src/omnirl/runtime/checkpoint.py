@@ -13,7 +13,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,7 @@ class _Encoder:
 
     segment_folder: Path
     arrays: list[Array] = field(default_factory=list)
+    places: dict[int, int] = field(default_factory=dict)
 
     def encode(self, value: Any, segmented: bool) -> Any:
         if isinstance(value, Mapping):
@@ -45,8 +46,10 @@ class _Encoder:
         if isinstance(value, np.ndarray):
             if segmented and value.ndim > 0 and value.nbytes > _SEGMENT_BYTES:
                 return {"__segments__": self._segments(value), "dtype": value.dtype.str, "shape": value.shape}
-            self.arrays.append(value)
-            return {"__array__": len(self.arrays) - 1}
+            if id(value) not in self.places:  # an array that stands in several places is written once
+                self.places[id(value)] = len(self.arrays)
+                self.arrays.append(value)
+            return {"__array__": self.places[id(value)]}
         if isinstance(value, list | tuple):
             return [self.encode(item, segmented) for item in value]
         return value
@@ -117,8 +120,13 @@ def read_manifest(path: Path) -> dict[str, Any]:
         return _manifest(path, archive)
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """``(manifest, tree)``, every entry verified. Raises CheckpointError, in one line that names the file."""
+def read(
+    path: Path, choose: Callable[[dict[str, Any]], Mapping[str, Any]] = lambda tree: tree
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """``(manifest, tree)``, every entry verified. Raises CheckpointError, in one line that names the file.
+
+    ``choose`` takes from the tree what is wanted, before arrays stand in it: segments of the rest are not read.
+    """
     with _refusing(path):
         with _opened(path) as archive:
             manifest = _manifest(path, archive)
@@ -128,7 +136,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             if hashlib.sha256(data).hexdigest() != hashes[name]:
                 raise CheckpointError(f"{path}: damaged: {name} does not match its checksum")
         arrays = {name: _array(data) for name, data in entries.items() if name.endswith(".npy")}
-        tree = _decode(json.loads(entries["tree.json"]), arrays, path.parent / SEGMENTS)
+        tree = _decode(choose(json.loads(entries["tree.json"])), arrays, path.parent / SEGMENTS)
     return manifest, tree
 
 
@@ -211,6 +219,11 @@ class Loaded:
     manifest: dict[str, Any]
     tree: dict[str, Any]
     notices: tuple[str, ...]
+
+    @property
+    def learners(self) -> int:
+        """How many learners it is of."""
+        return int(self.manifest.get("learners", 1))
 
 
 def load_latest(folder: Path) -> Loaded:

@@ -54,10 +54,12 @@ class Needs:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that this process is connected to. logs: Ray's folder of logs on this machine; ray_log: the run's."""
+    """A cluster that this process is connected to. logs: Ray's folder of logs on this machine; ray_log: the run's;
+    own: whether it was started for this run, on this machine."""
 
     logs: Path
     ray_log: RayLog | None
+    own: bool
 
     def check(self) -> None:
         """Raises ClusterLostError where a process of our own cluster that nothing works without has ended."""
@@ -113,7 +115,7 @@ def connected(
             log.follow(logs, ray.get_runtime_context().get_job_id(), whole=own)
         if not own:
             _check(address, needs)
-        yield Cluster(logs, log)
+        yield Cluster(logs, log, own)
 
 
 def _start(target: str, timeout: float, options: dict[str, Any]) -> Path:
@@ -253,5 +255,5 @@ def _check(address: str, needs: Needs) -> None:
         left = f" ({free_cpus} CPUs free)" if free_cpus != cpus else ""
         raise ClusterError(
             f"the run needs {needs.describe()}, the cluster at {address} has {has}{left}: lower "
-            "runner.num_samplers or runner.num_evaluators, or add nodes"
+            "runner.num_samplers, runner.num_evaluators or runner.num_learners, or add nodes"
         )

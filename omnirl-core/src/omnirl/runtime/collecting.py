@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 
 from omnirl.runtime.evaluations import Handlers
+from omnirl.runtime.failures import Failure
+from omnirl.runtime.learners import Arrived
 from omnirl.runtime.pacing import Pacing
 from omnirl.runtime.sampler import CollectReport
-from omnirl.runtime.supervision import Crew, Failure, Slot
+from omnirl.runtime.supervision import Crew, Slot
 from omnirl.runtime.transport import Ref, WorkerDiedError, WorkerRaisedError
 
 _CREDITS = 2
@@ -17,7 +19,7 @@ _CREDITS = 2
 class Collecting:
     """Keeps the samplers busy as far as pacing allows.
 
-    ``waiting`` holds what has arrived and the learner has not been given: (the update it is due in, rollout).
+    ``waiting`` holds what has arrived and no learner has been given.
     seen: called with each rollout's lag (None where it was dropped) and report. sick: called with the report of a
     rollout that was refused, since it holds a NaN or an infinity. tell: called with a line when a sampler was
     restarted.
@@ -37,7 +39,7 @@ class Collecting:
         self._lock_step = pacing.flow.max_lead == 0
         self._arrivals: dict[int, tuple[CollectReport, Ref] | None] = {}
         self._next = 0
-        self.waiting: list[tuple[int, Ref]] = []
+        self.waiting: list[Arrived] = []
 
     def begin(self) -> None:
         """Begin, or begin anew, with nothing in flight; requests are counted on from the pacing's."""
@@ -65,8 +67,8 @@ class Collecting:
             )
             self._handlers[report] = self._on_collected(slot, request, rollout)
 
-    def take_waiting(self) -> list[tuple[int, Ref]]:
-        """What the learner is to be given, each rollout once."""
+    def take_waiting(self) -> list[Arrived]:
+        """What the learners are to be given, each rollout once."""
         taken, self.waiting = self.waiting, []
         return taken
 
@@ -130,4 +132,4 @@ class Collecting:
         due = self._pacing.arrived(report.version)
         self._seen(None if due is None else max(0, due - report.version), report)
         if due is not None:
-            self.waiting.append((due, rollout))
+            self.waiting.append(Arrived(due, report.sampler, rollout))

@@ -8,8 +8,8 @@ from typing import Any
 
 from omnirl.api.data import Array, Episode
 from omnirl.loops.aggregate import aggregate
+from omnirl.runtime.failures import start_error
 from omnirl.runtime.plan import WorkerPlan
-from omnirl.runtime.supervision import start_error
 from omnirl.runtime.transport import Transport, WorkerDiedError, WorkerRaisedError
 from omnirl.runtime.weights import Weights, pack
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from omnirl.api.data import Episode
-from omnirl.runtime.supervision import Crew, Failure, Slot
+from omnirl.runtime.failures import Failure
+from omnirl.runtime.supervision import Crew, Slot
 from omnirl.runtime.transport import Ref, WorkerDiedError, WorkerRaisedError
 
 Handlers = dict[Ref, Callable[[Ref], None]]

@@ -6,6 +6,7 @@ so it carries updates until the driver's limit or a time budget is reached.
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ from omnirl.api.errors import CheckpointError, ClusterError
 from omnirl.api.plugin import load_object
 from omnirl.config.hardware import available_memory
 from omnirl.runtime import checkpoint
+from omnirl.runtime.changes import MISFIT
 from omnirl.runtime.plan import Started, WorkerPlan
+from omnirl.runtime.ranks import RANKS, part_of_rank, shared
 from omnirl.runtime.reservation import KEY, memory_problem
 from omnirl.runtime.saving import CheckpointWriter, SaveOutcome, Snapshot, agent_file, replace_agent
 from omnirl.runtime.seeding import integer
@@ -29,8 +32,8 @@ from omnirl.runtime.weights import Weights, pack
 @dataclass(frozen=True)
 class AdvanceOrder:
     """What one call is to do: take rollouts (``dues`` gives the update of each), then make at most ``updates``
-    updates, for about ``seconds``. env_steps: collected so far. The metrics come back, and are cleared, where
-    ``row_due`` or where the call ends at version ``row_at``."""
+    updates, for about ``seconds`` (inf: all of them). env_steps: collected so far. The metrics come back, and are
+    cleared, where ``row_due`` or where the call ends at version ``row_at``."""
 
     dues: tuple[int, ...]
     updates: int
@@ -55,43 +58,58 @@ class AdvanceReport:
 
 
 class LearnerWorker:
-    """One learner with its memory."""
+    """One learner with its memory, which :meth:`start` builds; with several learners, the one of a rank."""
 
-    def __init__(self, plan: WorkerPlan) -> None:
-        self.plan = plan
+    learner: Any
+    memory: Any
+
+    def __init__(self, plan: WorkerPlan, rank: int) -> None:
+        self.plan, self.rank = plan, rank
         self.updates = 0
+        self.writer = CheckpointWriter()
+
+    def free_port(self, host: str) -> int:
+        """A port of this machine that nobody listens at, at its address ``host``."""
+        with socket.create_server((host, 0)) as server:
+            return int(server.getsockname()[1])
+
+    def start(self, rendezvous: str | None) -> Started:
+        """Build the learner and its memory; returns what the driver compares before training.
+
+        ``rendezvous`` is where several learners meet: they are built at the same time.
+        """
+        plan, count = self.plan, self.plan.num_learners
         context = LearnerContext(
-            rank=0,
-            world_size=1,
-            rendezvous=None,
+            rank=self.rank,
+            world_size=count,
+            rendezvous=rendezvous,
             device=plan.device,
             threads=plan.threads,
             seed=integer("learner", plan.seeds.learner),
         )
         self.learner = load_object(plan.algorithm.learner)(plan.agent_config, plan.env_spec, context)
         problem = memory_problem(
-            plan.algorithm, plan.agent_config, plan.env_spec, saved=False, available=available_memory()
+            plan.algorithm,
+            plan.agent_config,
+            plan.env_spec,
+            saved=False,
+            available=available_memory(),
+            learners=count,
         )
         if problem:
             raise ClusterError(f"{KEY}: {problem}")
         memory = load_object(plan.algorithm.memory)
         self.memory = memory(
-            plan.agent_config,
-            plan.env_spec,
-            MemoryContext(rank=0, world_size=1, reduce=self.learner.reduce),
+            plan.agent_config, plan.env_spec, MemoryContext(self.rank, count, self.learner.reduce)
         )
-        self.writer = CheckpointWriter()
-
-    def start(self) -> Started:
-        """What the driver compares before training."""
         return Started(True, versions())
 
     def weights(self) -> Weights:
         """The newest version, frozen."""
         return Weights(self.updates, pack(self.learner.get_weights()))
 
-    def advance(self, order: AdvanceOrder, *rollouts: Rollout) -> tuple[AdvanceReport, Weights]:
-        """Take the rollouts and learn."""
+    def advance(self, order: AdvanceOrder, *rollouts: Rollout) -> tuple[AdvanceReport, Weights | None]:
+        """Take the rollouts and learn. Rank 0 returns its newest version too."""
         began = time.perf_counter()
         for due, rollout in zip(order.dues, rollouts, strict=True):
             self.learner.observe(rollout)
@@ -115,7 +133,7 @@ class LearnerWorker:
             nonfinite_in_row=self.learner.nonfinite_in_row if made else 0,
             saves=self.writer.outcomes(),
         )
-        return report, self.weights()
+        return report, self.weights() if self.rank == 0 else None
 
     def metrics(self) -> dict[str, float]:
         """The learner's figures since the last row."""
@@ -126,15 +144,27 @@ class LearnerWorker:
         seed = integer("clock", self.plan.seeds.learner, self.updates)
         return Clock(self.updates, env_steps, progress, seed)
 
-    def save(self, snapshot: Snapshot) -> tuple[SaveOutcome, ...]:
+    def part(self, memory: bool) -> dict[str, Any]:
+        """What a checkpoint holds of this rank: the learner's state and, where wanted, the memory's."""
+        part = {"learner": dict(self.learner.state_dict())}
+        if memory:
+            part["memory"] = dict(self.memory.state_dict())
+        return part
+
+    def save(self, snapshot: Snapshot, *others: Mapping[str, Any]) -> tuple[SaveOutcome, ...]:
         """Snapshot now, write in the background; return the outcomes of earlier saves.
 
-        The snapshot brings the driver's and the samplers' state; this adds the learner's and the memory's.
+        The snapshot brings the driver's and the samplers' state; this adds its own part and those of the ``other``
+        ranks, from 1.
         """
         self.writer.wait()
-        snapshot.tree["learner"] = dict(self.learner.state_dict())
-        if snapshot.save_memory:
-            snapshot.tree["memory"] = dict(self.memory.state_dict())
+        own = self.part(snapshot.save_memory)
+        snapshot.tree.update(own)
+        if others:
+            snapshot.tree[RANKS] = {
+                str(rank): {**part, "learner": shared(part["learner"], own["learner"])}
+                for rank, part in enumerate(others, 1)
+            }
         weights = self.weights().packed.arrays()
         self.writer.start(snapshot, lambda path: self._write_agent(path, weights, snapshot.agent_meta))
         return self.writer.outcomes()
@@ -162,15 +192,15 @@ class LearnerWorker:
 
     def restore(self, path: str, updates: int) -> None:
         """Go on from a checkpoint. Raises CheckpointError where its content does not fit."""
-        _, tree = checkpoint.read(Path(path))
+        _, tree = checkpoint.read(
+            Path(path), lambda saved: part_of_rank(saved, self.rank, self.plan.num_learners)
+        )
         try:
             self.learner.load_state_dict(tree["learner"])
             if "memory" in tree:
                 self.memory.load_state_dict(tree["memory"])
         except (KeyError, ValueError, TypeError) as error:
-            raise CheckpointError(
-                f"the checkpoint does not fit this configuration: {type(error).__name__}: {error}"
-            ) from error
+            raise CheckpointError(f"{MISFIT}: {type(error).__name__}: {error}") from error
         self.updates = updates
 
     def close(self) -> None:

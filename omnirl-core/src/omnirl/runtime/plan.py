@@ -38,6 +38,7 @@ class WorkerPlan:
     """Everything a worker needs to build itself.
 
     agent, env: the validated configurations as plain data. num_envs: B of a sampler. episodes: of one evaluator.
+    threads: of one learner.
     """
 
     algorithm: AlgorithmSpec
@@ -55,6 +56,7 @@ class WorkerPlan:
     target_steps: int
     device: str = "cpu"
     threads: int = 1
+    num_learners: int = 1
 
     @cached_property
     def agent_config(self) -> Any:

@@ -61,6 +61,7 @@ class PreparedRun:
             transport="local" if local else "ray",
             resumed_from=self.resumed.manifest["counters"]["updates"] if self.resumed else None,
             config=config.plain(),
+            num_learners=plan.num_learners,
             notices=tuple(notices),
         )
 
@@ -92,6 +93,17 @@ class PreparedRun:
 def _replace(path: Path, content: bytes) -> None:
     unfinished = path.with_name(f"{path.name}.tmp")
     unfinished.write_bytes(content)
+def _other_learners(resumed: Loaded, plan: WorkerPlan) -> str:
+    """What a resume with another number of learners keeps."""
+    before = f"{resumed.learners} learner{'' if resumed.learners == 1 else 's'}"
+    text = f"the checkpoint is of {before}, now there are {plan.num_learners}: the weights and the optimizer go on"
+    if not resumed.manifest["memory"]:
+        return text
+    warmup = plan.flow.warmup_steps
+    again = f"; {warmup} steps of warm-up are collected anew" if warmup else ""
+    return f"{text}, what was collected for the next updates is left out{again}"
+
+
     os.replace(unfinished, path)
 
 
@@ -155,3 +167,5 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
             "runner.max_updates or runner.max_steps"
         )
     return PreparedRun(config, plan, target, settings, resumed, tuple(notices))
+    if resumed is not None and resumed.learners != plan.num_learners:
+        notices.append(_other_learners(resumed, plan))

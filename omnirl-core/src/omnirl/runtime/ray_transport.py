@@ -22,7 +22,15 @@ from omnirl.api.data import Rollout
 from omnirl.api.errors import ClusterError
 from omnirl.api.plugin import load_object
 from omnirl.runtime.cluster import Cluster
-from omnirl.runtime.transport import Ref, Worker, WorkerDiedError, WorkerRaisedError, close_worker, raised
+from omnirl.runtime.transport import (
+    LOOPBACK,
+    Ref,
+    Worker,
+    WorkerDiedError,
+    WorkerRaisedError,
+    close_worker,
+    raised,
+)
 from omnirl.runtime.weights import PackedRollout, pack_rollout, unpack_rollout
 
 _CHECK_SECONDS = 1.0
@@ -57,6 +65,9 @@ class _Host:
         if returns == 1:
             return result
         return tuple(pack_rollout(item) if isinstance(item, Rollout) else item for item in result)
+
+    def address(self) -> str:
+        return str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
 
     @ray.method(concurrency_group="pulse")
     def pulse(self) -> int:
@@ -116,6 +127,11 @@ class RayTransport:
         assert isinstance(worker, RayWorker)
         refs = worker.handle.call.options(num_returns=returns).remote(method, returns, *args)
         return (refs,) if returns == 1 else tuple(refs)
+
+    def address(self, worker: Worker) -> str:
+        """As Ray knows the node; loopback where all workers are on this machine."""
+        assert isinstance(worker, RayWorker)
+        return LOOPBACK if self._cluster.own else str(self.get(worker.handle.address.remote()))
 
     def pulse(self, worker: Worker) -> Ref | None:
         """Asked of a thread of the worker's own."""

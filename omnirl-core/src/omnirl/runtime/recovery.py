@@ -8,8 +8,8 @@ from typing import Any
 from omnirl.api.errors import WorkersFailedError
 from omnirl.runtime import checkpoint
 from omnirl.runtime.checkpoint import Loaded
+from omnirl.runtime.failures import LearnerDiedError
 from omnirl.runtime.run_state import RunState
-from omnirl.runtime.supervision import LearnerDiedError
 
 MOST_DEATHS = 3
 

@@ -19,14 +19,21 @@ _COPY = ", half of them for the copy that a checkpoint is written from"
 
 
 def memory_problem(
-    algorithm: AlgorithmSpec, agent_config: Any, env_spec: EnvSpec, *, saved: bool, available: int | None
+    algorithm: AlgorithmSpec,
+    agent_config: Any,
+    env_spec: EnvSpec,
+    *,
+    saved: bool,
+    available: int | None,
+    learners: int = 1,
 ) -> str:
     """What is wrong with the size of the algorithm's memory, in one line; empty where it fits or does not say what it
-    reserves. saved: whether checkpoints hold it. available: bytes; None where nobody knows."""
+    reserves. saved: whether checkpoints hold it. available: bytes; None where nobody knows. learners: that share the
+    memory out and have machines of their own."""
     reserved = getattr(load_object(algorithm.memory), "reserved", None)
     if reserved is None or available is None:
         return ""
-    needed = int(reserved(agent_config, env_spec)) * (2 if saved else 1)
+    needed = int(reserved(agent_config, env_spec)) * (2 if saved else 1) // learners
     if needed <= available:
         return ""
     capacity = getattr(getattr(agent_config, "memory", None), "capacity", None)

@@ -12,9 +12,10 @@ from omnirl.api.errors import DiskError
 from omnirl.runtime.best import BEST_FILE
 from omnirl.runtime.checkpoint import Loaded
 from omnirl.runtime.dispatch import ObserverThread
+from omnirl.runtime.failures import Failure, start_error
 from omnirl.runtime.run_state import RunState
 from omnirl.runtime.saving import SaveOutcome, Snapshot
-from omnirl.runtime.supervision import Crew, Failure, Slot, start_error
+from omnirl.runtime.supervision import Crew, Slot
 from omnirl.runtime.transport import Ref, WorkerDiedError, WorkerRaisedError
 
 _MOST_FAILED = 3
@@ -68,6 +69,7 @@ class Saves:
                 "counters": counters,
                 "memory": settings.memory,
                 "finished": finished,
+                "learners": self._crew.plan.num_learners,
             },
             tree={
                 "driver": {**self._state.state_dict(), "incarnations": incarnations},
@@ -78,7 +80,7 @@ class Saves:
             keep_last=settings.keep_last,
             best=self._state.best.versions,
         )
-        self.ended(self._crew.ask_learner("save", snapshot))
+        self.ended(self._crew.learners.save(snapshot))
         self._state.meter.saved()
 
     def evaluated(self, counters: Mapping[str, int], weights: Ref, figures: Mapping[str, float]) -> None:
@@ -92,7 +94,7 @@ class Saves:
         if not best.admits(return_mean):
             return
         meta = {**self._settings.agent_meta, **counters}
-        outcome: SaveOutcome = self._crew.ask_learner("save_agent", str(folder), meta, weights)
+        outcome: SaveOutcome = self._crew.learners.ask("save_agent", str(folder), meta, weights)
         if outcome.error:
             self.ended([outcome])
             return
@@ -111,7 +113,7 @@ class Saves:
         while True:
             failures = self._failures
             self.save(finished=finished)
-            self.ended(self._crew.ask_learner("finish_saves"))
+            self.ended(self._crew.learners.ask("finish_saves"))
             if self._failures <= failures:
                 return
 
@@ -128,10 +130,14 @@ class Saves:
                 raise DiskError(f"{outcome.path} cannot be written: {outcome.error}")
 
     def restore(self, loaded: Loaded, *, samplers: bool = True) -> None:
-        """Bring the driver, the learner and (unless they go on as they are) the samplers to a checkpoint's moment."""
-        self._state.load_state_dict(loaded.tree["driver"], memory_restored=bool(loaded.manifest["memory"]))
+        """Bring the driver, the learners and (unless they go on as they are) the samplers to a checkpoint's moment. The
+        memories of another number of learners begin empty."""
+        same = loaded.learners == self._crew.plan.num_learners
+        memory_restored = same and bool(loaded.manifest["memory"])
+        self._state.load_state_dict(loaded.tree["driver"], memory_restored=memory_restored)
+        self._state.exact &= same
         self._write_best()
-        self._crew.ask_learner("restore", str(loaded.path), self._state.pacing.updates)
+        self._crew.learners.ask_all("restore", str(loaded.path), self._state.pacing.updates)
         for slot in self._crew.samplers if samplers else ():
             state = loaded.tree["samplers"].get(str(slot.index))
             if state is None:

@@ -31,9 +31,9 @@ def decide(config: ResolvedConfig, earlier: Mapping[str, Any] | None = None) -> 
     if config.runner.num_samplers == "auto":
         changes["runner"]["num_samplers"] = samplers
     if config.device.threads == "auto":
-        changes["device"]["threads"] = max(1, hardware.cores() - samplers)
+        changes["device"]["threads"] = max(1, (hardware.cores() - samplers) // config.runner.num_learners)
     if config.device.learner == "auto":
-        changes["device"]["learner"] = "cuda" if hardware.has_cuda() else "cpu"
+        changes["device"]["learner"] = "cuda" if hardware.has_cuda(config.runner.num_learners) else "cpu"
     decisions = _of_backend(config, samplers)
     changes["env"] = {decision.key: decision.value for decision in decisions}
     notes = [f"env.{item.key}: auto is {item.value}: {item.reason}" for item in decisions if item.reason]
@@ -127,6 +127,7 @@ def plan_of(config: ResolvedConfig, env_spec: EnvSpec) -> tuple[WorkerPlan, Stop
         target_steps=target.steps,
         device=config.device.learner,
         threads=int(config.device.threads),
+        num_learners=runner.num_learners,
     )
     return plan, target
 

@@ -1,8 +1,8 @@
-"""The crew of a run: its learner, samplers and evaluators, and what happens when one of them fails.
+"""The crew of a run: its learners, samplers and evaluators, and what happens when one of them fails.
 
 A sampler that died, hung or raised is replaced by a new incarnation, with new random streams; what it was asked for
 is lost and asked for again. An evaluator is replaced and its evaluation runs again. Failures in a row are answered
-with longer and longer pauses; more than ``MOST_FAILURES`` end the run. The learner's death is the loop's to mend.
+with longer and longer pauses; more than ``MOST_FAILURES`` end the run. A learner's death is the loop's to mend.
 """
 
 from __future__ import annotations
@@ -10,20 +10,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from omnirl.api.errors import WorkersFailedError
+from omnirl.runtime.failures import Failure, start_error
+from omnirl.runtime.learners import Learners
 from omnirl.runtime.plan import Started, WorkerPlan
-from omnirl.runtime.transport import Ref, Transport, Worker, WorkerDiedError, WorkerRaisedError
+from omnirl.runtime.transport import Transport, Worker, WorkerDiedError, WorkerRaisedError
 from omnirl.runtime.versions import check_same
 
 MOST_FAILURES = 10
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
-Failure = WorkerDiedError | WorkerRaisedError
-
-
-class LearnerDiedError(Exception):
-    """The learner's process is gone; the run goes on from its last checkpoint."""
 
 
 @dataclass(eq=False)
@@ -60,7 +56,7 @@ class Crew:
     def __init__(self, transport: Transport, plan: WorkerPlan, incarnations: Mapping[str, int]) -> None:
         self.transport, self.plan = transport, plan
         self.restarts = 0
-        self.learner = self._spawn_learner()
+        self.learners = Learners(transport, plan)
         self.samplers = [
             self._slot("sampler", index, int(incarnations.get(str(index), 0)))
             for index in range(plan.num_samplers)
@@ -78,15 +74,16 @@ class Crew:
         A failure here is the user's to mend, so nothing is restarted: it is raised as it is. Raises PluginError where
         a worker's node has other versions than this one, ClusterError where Ray brings no process up.
         """
-        workers = {slot.name: slot.worker for slot in self.slots} | {"learner": self.learner}
-        refs = {name: self.transport.call(worker, "start")[0] for name, worker in workers.items()}
-        self.transport.ready(list(workers.values()))
+        refs = {slot.name: self.transport.call(slot.worker, "start")[0] for slot in self.slots}
+        self.learners.begin()
+        self.transport.ready([*(slot.worker for slot in self.slots), *self.learners.workers])
         answers: dict[str, Started] = {}
         for name, ref in refs.items():
             try:
                 answers[name] = self.transport.get(ref)
             except (WorkerDiedError, WorkerRaisedError) as failure:
                 raise start_error(name, failure) from failure
+        answers |= self.learners.started()
         check_same({name: answer.versions for name, answer in answers.items()})
         return all(answers[slot.name].seedable for slot in self.samplers)
 
@@ -129,43 +126,11 @@ class Crew:
             return self.transport.spawn(name, "omnirl.runtime.sampler:Sampler", self.plan, index, incarnation)
         return self.transport.spawn(name, "omnirl.runtime.evaluator:Evaluator", self.plan, index)
 
-    # ---------------------------------------------------------------- the learner
+    # ---------------------------------------------------------------- the learners
 
-    def _spawn_learner(self) -> Worker:
-        gpus = 1 if self.plan.device == "cuda" else 0
-        return self.transport.spawn("learner", "omnirl.runtime.learner:LearnerWorker", self.plan, gpus=gpus)
-
-    def replace_learner(self) -> None:
-        """Put a new learner in the place of the dead one; samplers keep their environments but nothing to do."""
-        self.transport.kill(self.learner)
-        self.learner = self._spawn_learner()
-        self.transport.ready([self.learner])
+    def replace_learners(self) -> None:
+        """Put new learners in the place of those of which one died; samplers keep their environments but nothing to
+        do."""
+        self.restarts += self.learners.replace()
         for slot in self.slots:
             slot.requests, slot.busy_since = [], None
-        self.restarts += 1
-
-    def ask_learner(self, method: str, *args: Any) -> Any:
-        """Call a method of the learner's and wait for the answer."""
-        return self.from_learner(self.transport.call(self.learner, method, *args)[0])
-
-    def from_learner(self, ref: Ref) -> Any:
-        """An answer of the learner's. Raises LearnerDiedError; what it raised is a user's mistake or a bug."""
-        try:
-            return self.transport.get(ref)
-        except WorkerDiedError as failure:
-            raise LearnerDiedError(str(failure)) from failure
-        except WorkerRaisedError as failure:
-            if failure.expected is not None:
-                raise failure.expected from failure
-            raise RuntimeError(f"the learner failed:\n{failure.traceback}") from failure
-
-
-def start_error(name: str, failure: Failure) -> Exception:
-    """The error of a worker that could not be built: the user's mistake as it is, anything else with its traceback."""
-    if isinstance(failure, WorkerRaisedError):
-        if failure.expected is not None:
-            return failure.expected
-        return WorkersFailedError(
-            [f"{name} could not start: {failure.summary}", *failure.traceback.rstrip().splitlines()]
-        )
-    return WorkersFailedError(f"{name} could not start: its process died: {failure}")

@@ -1,4 +1,4 @@
-"""The event loop: asks samplers for rollouts and the learner for updates, as pacing allows, until the run ends.
+"""The event loop: asks samplers for rollouts and the learners for updates, as pacing allows, until the run ends.
 
 The loop knows four numbers (DataFlow) and nothing of on- or off-policy. Values do not pass through it: it hands the
 reference of a rollout to the learner and the reference of a version's weights to the samplers. With ``max_lead`` 0
@@ -18,8 +18,9 @@ from omnirl.runtime.checkpoint import Loaded
 from omnirl.runtime.collecting import Collecting
 from omnirl.runtime.dispatch import ObserverThread
 from omnirl.runtime.evaluations import Evaluations, Handlers
+from omnirl.runtime.failures import Failure, LearnerDiedError
 from omnirl.runtime.health import Health
-from omnirl.runtime.learner import AdvanceOrder, AdvanceReport
+from omnirl.runtime.learners import Advance
 from omnirl.runtime.logbook import LogBook
 from omnirl.runtime.pacing import Pacing, StopTarget
 from omnirl.runtime.plan import WorkerPlan
@@ -28,12 +29,11 @@ from omnirl.runtime.run_state import RunState
 from omnirl.runtime.sampler import CollectReport
 from omnirl.runtime.saves import Saves, SaveSettings
 from omnirl.runtime.signals import StopRequest
-from omnirl.runtime.supervision import Crew, Failure, LearnerDiedError, Slot
+from omnirl.runtime.supervision import Crew, Slot
 from omnirl.runtime.transport import Ref, Transport
 from omnirl.runtime.watch import Watch
 
 _WAIT_SECONDS = 0.2
-_CALL_SECONDS = 0.15
 _REST_SECONDS = 0.02
 
 
@@ -105,7 +105,7 @@ class TrainLoop:
 
     def _train(self) -> RunSummary:
         self.collecting.begin()
-        (self.weights,) = self.transport.call(self.crew.learner, "weights")
+        self.weights = self.crew.learners.weights()
         while not (self.pacing.finished() or self.state.reached or self.stop.signal):
             self._round()
         self._drain()
@@ -121,7 +121,7 @@ class TrainLoop:
         """Go on from the last checkpoint, as a resume inside the process: what is in flight is lost."""
         loaded = self.recovery.checkpoint(death)
         self.handlers.clear()
-        self.crew.replace_learner()
+        self.crew.replace_learners()
         self.evaluations.forget()
         self.learning = self.save_due = False
         self.epoch += 1
@@ -199,24 +199,21 @@ class TrainLoop:
             self._advance(max(0, updates))
 
     def _hand_over(self) -> None:
-        """Give the learner the rollouts that have arrived, without an update."""
+        """Give the learners the rollouts that have arrived, without an update."""
         if not self.learning and self.collecting.waiting:
             self._advance(0)
 
     def _advance(self, updates: int) -> None:
-        given = self.collecting.take_waiting()
-        order = AdvanceOrder(
-            dues=tuple(due for due, _ in given),
+        advance = self.crew.learners.advance(
+            self.collecting.take_waiting(),
             updates=updates,
-            seconds=_CALL_SECONDS,
             env_steps=self.pacing.collected,
             row_due=self.state.meter.row_age() >= self.settings.log_interval,
             row_at=self._next_row(),
         )
         self.learning = True
-        rollouts = [rollout for _, rollout in given]
-        report, weights = self.transport.call(self.crew.learner, "advance", order, *rollouts, returns=2)
-        self.handlers[report] = lambda ref: self._advanced(ref, weights)
+        for ref in advance.refs:
+            self.handlers[ref] = lambda ready: self._advanced(advance, ready)
 
     def _next_row(self) -> int:
         """The next version that must have a row: an evaluation, the stop, or every update."""
@@ -232,10 +229,12 @@ class TrainLoop:
         interval = self.settings.eval_interval
         return version == self.pacing.target.updates or bool(interval and version % interval == 0)
 
-    def _advanced(self, ref: Ref, weights: Ref) -> None:
-        report: AdvanceReport = self.crew.from_learner(ref)
+    def _advanced(self, advance: Advance, ref: Ref) -> None:
+        report = advance.arrived(ref)
+        if report is None:
+            return
         self.learning = False
-        self.weights = weights
+        self.weights = advance.weights
         self.pacing.updates = report.updates
         self.health.learned(report)
         self.state.meter.advanced(self.pacing)
@@ -253,7 +252,7 @@ class TrainLoop:
         """The row and the evaluation of the last version, where the run ended short of its target."""
         if self.pacing.updates in (0, self.logbook.last_row):
             return
-        self._row(self.crew.ask_learner("metrics"), evaluates=bool(self.crew.evaluators))
+        self._row(self.crew.learners.metrics(), evaluates=bool(self.crew.evaluators))
         self._drain()
 
     # ---------------------------------------------------------------- what happened

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 from omnirl.api.errors import OmniRLError
 from omnirl.api.plugin import load_object
 
+LOOPBACK = "127.0.0.1"
+
 
 class WorkerDiedError(Exception):
     """The worker's process is gone; the text says what the transport knows of the reason."""
@@ -57,6 +59,9 @@ class Transport(Protocol):
 
     def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[Ref, ...]:
         """Call a method; each of its ``returns`` results has a Ref. Calls to one worker keep their order."""
+
+    def address(self, worker: Worker) -> str:
+        """The host at which the other workers reach this worker's machine. Raises WorkerDiedError."""
 
     def pulse(self, worker: Worker) -> Ref | None:
         """The worker's count of environment steps, answered even while it works; None where nobody could answer."""
@@ -132,6 +137,10 @@ class LocalTransport:
         if returns == 1:
             return (LocalRef(result),)
         return tuple(LocalRef(value) for value in result)
+
+    def address(self, worker: Worker) -> str:
+        """This machine, from itself."""
+        return LOOPBACK
 
     def pulse(self, worker: Worker) -> None:
         """There is but one thread, and it is busy with the call."""

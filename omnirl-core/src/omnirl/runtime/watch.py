@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from omnirl.runtime.evaluations import Handlers
-from omnirl.runtime.supervision import Crew, Failure, Slot
+from omnirl.runtime.failures import Failure
+from omnirl.runtime.supervision import Crew, Slot
 from omnirl.runtime.transport import Ref, WorkerDiedError, WorkerRaisedError
 
 

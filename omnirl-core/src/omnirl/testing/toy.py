@@ -104,16 +104,14 @@ class ToyLearner:
             raise AssertionError(f"a rollout of version {rollout.version} was acted with {np.unique(stamps)}")
 
     def learn(self, batch: Sequence[Rollout] | Transitions, clock: Clock) -> Feedback | None:
-        """One made-up update."""
+        """One made-up update by the mean over the batch, of all learners together where there are several."""
         if clock.update != self._version:
             raise AssertionError(f"update {clock.update} was asked of a learner at version {self._version}")
         time.sleep(self._config.sleep)
-        if isinstance(batch, Transitions):
-            mean = float(np.mean(batch.reward + batch.discount))
-            self._oldest.append(clock.update)
-        else:
-            mean = float(np.mean([rollout.reward.mean() + rollout.action.mean() for rollout in batch]))
-            self._oldest.append(min(rollout.version for rollout in batch))
+        values, oldest = _values(batch, clock)
+        total, count = self.reduce(np.array([np.sum(values), len(values)], np.float64), "sum")
+        self._oldest.append(int(-self.reduce(np.array([-oldest]), "max")[0]))
+        mean = float(total / count)
         self._version += 1
         if not np.isfinite(mean):
             self.nonfinite_in_row += 1
@@ -139,7 +137,7 @@ class ToyLearner:
         return {"weight": self._weight, "version": np.array([self._version], np.int64)}
 
     def reduce(self, array: Array, op: Literal["sum", "max"]) -> Array:
-        """There is one learner."""
+        """The array itself: there is one learner. A subclass that can talk to others may override it."""
         return array
 
     def state_dict(self) -> Mapping[str, Any]:
@@ -156,6 +154,15 @@ class ToyLearner:
         """Restore."""
         if state["weight"].shape != self._weight.shape:
             raise CheckpointError(f"weight has shape {state['weight'].shape}, expected {self._weight.shape}")
+def _values(batch: Sequence[Rollout] | Transitions, clock: Clock) -> tuple[Array, int]:
+    """What the update is made of, a number per rollout or transition, perhaps none; and the oldest version in it."""
+    if isinstance(batch, Transitions):
+        return batch.reward + batch.discount, clock.update
+    versions = [rollout.version for rollout in batch]
+    means = [rollout.reward.mean() + rollout.action.mean() for rollout in batch]
+    return np.array(means), min(versions, default=clock.update)
+
+
         self._weight, self._momentum = np.array(state["weight"]), np.array(state["momentum"])
         self._version = int(state["version"])
         self._batch_means, self._oldest = list(state["batch_means"]), list(state["oldest"])
