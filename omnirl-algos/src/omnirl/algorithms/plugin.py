@@ -129,6 +129,8 @@ PRESETS = tuple(
         ("pendulum-sac", "Pendulum-v1 with SAC: about -150 within 20,000 steps"),
         ("pendulum-tqc", "Pendulum-v1 with TQC: about -150 within 20,000 steps"),
         ("cartpole-sac", "CartPole-v1 with SAC for discrete actions: above 350 within 100,000 steps"),
+        ("mountaincar-dqn", "MountainCar-v0 with DQN, for 120,000 steps"),
+        ("mountaincar-qr-dqn", "MountainCar-v0 with QR-DQN, for 120,000 steps"),
         ("mountaincar-continuous-td3", "MountainCarContinuous-v0 with TD3: about 93 within 300,000 steps"),
         ("lunarlander-continuous-sac", "LunarLanderContinuous-v3 with SAC: about 260 within 500,000 steps"),
         (
@@ -145,9 +147,12 @@ PRESETS = tuple(
         ("bipedalwalker-ppo", "BipedalWalker-v3 with PPO, for 5,000,000 steps"),
         ("carracing-ppo", "CarRacing-v3 with PPO on pictures, for 4,000,000 steps"),
         ("halfcheetah-ppo", "HalfCheetah-v5 with PPO, for 1,000,000 steps"),
+        ("minatar-breakout-dqn", "MinAtar/Breakout-v0 with DQN, an update per frame, for 1,000,000 steps"),
         ("minatar-breakout-ppo", "MinAtar/Breakout-v1 with PPO, for 5,000,000 steps"),
         ("pong-dqn", "ALE/Pong-v5 with DQN, for 10,000,000 steps"),
         ("pong-ppo", "ALE/Pong-v5 with PPO, for 10,000,000 steps"),
+        ("breakout-dqn", "ALE/Breakout-v5 with DQN, for 10,000,000 steps"),
+        ("breakout-ppo", "ALE/Breakout-v5 with PPO, for 10,000,000 steps"),
     )
 )
 
