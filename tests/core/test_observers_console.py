@@ -91,6 +91,11 @@ def test_the_first_line_says_where_a_run_goes_on():
     )
 
 
+def test_the_first_line_counts_several_learners():
+    told_first = told("plain", ("run_started", replace(RUN, num_learners=3))).partition("\n")[0]
+    assert ": 100 updates, 3 learners, 2 samplers, ray, " in told_first
+
+
 def test_plain_prints_one_line_every_ten_seconds():
     text = told("plain", ("run_started", replace(RUN, notices=())), *(at(t / 4) for t in range(0, 121)))
     lines = text.splitlines()[1:]
