@@ -341,6 +341,17 @@ def test_one_process_refuses_several_learners(tmp_path: Path, team: Team) -> Non
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)], ids=["train", "dry run"])
+def test_the_command_refuses_several_learners_in_one_process_in_one_line(
+    team: Team, refusal: Callable[..., list[str]], more: tuple[str, ...]
+) -> None:
+    env = ("env.module=omnirl.testing.environments", "env.id=count")
+    command = ("train", "agent.module=acme_team.algorithm", *env, "--updates", "3", "--samplers", "2")
+    assert refusal((*command, "runner.num_learners=2", "--local", *more), 2) == [
+        "override runner.num_learners: 2 learners need processes of their own: leave --local out, or set it to 1"
+    ]
+
+
 def test_no_thread_is_left(tmp_path: Path, team: Team) -> None:
     before = threading.active_count()
     team.train(
