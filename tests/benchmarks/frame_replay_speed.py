@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from omnirl.api import ArraySpec, Clock, DiscreteAction, Rollout
-from omnirl.buffers.replay import ReplayMemory, reserved_bytes
+from omnirl.buffers.replay import ReplayMemory, ReplaySettings, reserved_bytes
 
 CAPACITY, BATCH, RUNS, REPEATS = 30_000, 32, 5, 1500
 OBSERVATION, ACTION = ArraySpec((1, 84, 84), "uint8", "image", frame_stack=4), DiscreteAction(6)
@@ -37,7 +37,7 @@ def resident() -> int:
 
 def filled() -> ReplayMemory:
     """A memory filled once over, in rollouts of 125 steps of 8 environments; an episode ends in every one."""
-    memory = ReplayMemory(OBSERVATION, ACTION, capacity=CAPACITY, batch_size=BATCH)
+    memory = ReplayMemory(OBSERVATION, ACTION, ReplaySettings(CAPACITY, BATCH))
     length, envs = 125, 8
     rng = np.random.default_rng(0)
     for number in range(CAPACITY // (length * envs) + 4):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from omnirl.api import ArraySpec, Clock, ContinuousAction, Rollout
-from omnirl.buffers.replay import ReplayMemory, row_dtype
+from omnirl.buffers.replay import ReplayMemory, ReplaySettings, row_dtype
 
 CAPACITY, BATCH, RUNS, REPEATS = 1_000_000, 256, 5, 2000
 OBSERVATION, ACTION = ArraySpec((17,)), ContinuousAction((-1.0,) * 6, (1.0,) * 6)
@@ -31,7 +31,7 @@ def rate(draw: Callable[[int], Any]) -> float:
 
 def filled() -> ReplayMemory:
     """A full memory, added in rollouts of 1250 steps of 8 environments."""
-    memory = ReplayMemory(OBSERVATION, ACTION, capacity=CAPACITY, batch_size=BATCH)
+    memory = ReplayMemory(OBSERVATION, ACTION, ReplaySettings(CAPACITY, BATCH))
     length, envs = 1250, 8
     rng = np.random.default_rng(0)
     obs = rng.standard_normal((length + 1, envs, 17), np.float32)

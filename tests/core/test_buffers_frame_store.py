@@ -11,7 +11,7 @@ from omnirl.api import ArraySpec, CheckpointError, Clock, DictSpec, DiscreteActi
 from omnirl.buffers import frame_store
 from omnirl.buffers.frame_store import frame_slots
 from omnirl.buffers.lifetimes import Lifetimes
-from omnirl.buffers.replay import ReplayMemory, reserved_bytes
+from omnirl.buffers.replay import ReplayMemory, ReplaySettings, reserved_bytes
 from omnirl.loops.collection import collect_loop
 from omnirl.testing import trees
 from omnirl.testing.fakes import FakePolicy, FakeStreams
@@ -129,7 +129,7 @@ def compare(memory, slow, batches=200):
 
 
 def replay(k, n, capacity, batch_size=32):
-    return ReplayMemory(image(k), ACTION, capacity=capacity, batch_size=batch_size, n_step=n, gamma=GAMMA)
+    return ReplayMemory(image(k), ACTION, ReplaySettings(capacity, batch_size, n, GAMMA))
 
 
 def counter():
@@ -242,9 +242,7 @@ def test_frames_of_another_environment_are_refused():
     memory = replay(2, 1, 100)
     memory.add(Sampler(0, image(2), 5, 2).collect(counter()), 0)
     state = memory.state_dict()
-    wider = ReplayMemory(
-        ArraySpec((2, 2, 4), "uint8", "image", 2), ACTION, capacity=100, batch_size=1, n_step=1, gamma=GAMMA
-    )
+    wider = ReplayMemory(ArraySpec((2, 2, 4), "uint8", "image", 2), ACTION, ReplaySettings(100, 1))
     with pytest.raises(CheckpointError, match="another environment's shapes"):
         wider.load_state_dict(state)
 
@@ -272,7 +270,7 @@ def test_stacked_vectors_and_pictures_of_a_mapping():
         (("camera", image(3)), ("speed", ArraySpec((2,))), ("past", ArraySpec((1,), frame_stack=2)))
     )
     env = EnvSpec(spec, ACTION)
-    memory = ReplayMemory(spec, ACTION, capacity=200, batch_size=16, n_step=2, gamma=GAMMA)
+    memory = ReplayMemory(spec, ACTION, ReplaySettings(200, 16, 2, GAMMA))
     plain = {}
     environment = NoiseEnvironment(env, 2, Noise(terminates=0.2))
     loop = collect_loop(environment, FakePolicy(env, 2), 6, FakeStreams(), spec)
@@ -318,7 +316,7 @@ def test_k03_the_final_observation_survives_an_environment_that_reuses_its_array
         def close(self):
             pass
 
-    memory = ReplayMemory(spec.observation, spec.action, capacity=60, batch_size=30, n_step=1, gamma=GAMMA)
+    memory = ReplayMemory(spec.observation, spec.action, ReplaySettings(60, 30, 1, GAMMA))
     loop = collect_loop(OneArray(), FakePolicy(spec, 1), 6, FakeStreams(), spec.observation)
     for _ in range(10):
         memory.add(loop.collect(0, 0), 0)
@@ -343,7 +341,7 @@ def test_a_million_atari_transitions_cost_at_most_7_4_gigabytes():
     "observation", [ATARI, ArraySpec((17,)), DictSpec((("a", ATARI), ("b", ArraySpec((3,)))))]
 )
 def test_what_is_reserved_is_what_is_said(observation):
-    memory = ReplayMemory(observation, DiscreteAction(6), capacity=500, batch_size=1)
+    memory = ReplayMemory(observation, DiscreteAction(6), ReplaySettings(500, 1))
     arrays = [memory._rows]
     if memory._frames is not None:
         arrays += [*memory._frames._frames.values(), memory._lifetimes._oldest]
@@ -353,7 +351,7 @@ def test_what_is_reserved_is_what_is_said(observation):
 def test_replay_keeps_uint8():
     """K24: 84 x 84 x 3 bytes per observation, whatever is done with it later."""
     observation = ArraySpec((3, 84, 84), "uint8", "image")
-    memory = ReplayMemory(observation, DiscreteAction(2), capacity=2000, batch_size=1)
+    memory = ReplayMemory(observation, DiscreteAction(2), ReplaySettings(2000, 1))
     (frames,) = memory._frames._frames.values()
     assert frames.dtype == np.uint8
     assert frames.nbytes == frame_slots(2000) * 84 * 84 * 3

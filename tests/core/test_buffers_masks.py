@@ -8,7 +8,7 @@ import numpy as np
 
 from omnirl.api import ArraySpec, Clock, DictSpec, DiscreteAction
 from omnirl.buffers.n_step import NStep
-from omnirl.buffers.replay import ReplayMemory
+from omnirl.buffers.replay import ReplayMemory, ReplaySettings
 from omnirl.testing.rollouts import make_rollout
 
 SPEC = DictSpec((("t", ArraySpec((1,))), ("action_mask", ArraySpec((3,), "bool"))))
@@ -38,7 +38,7 @@ def test_a_window_ends_with_the_mask_of_the_observation_it_ends_in():
 
 
 def test_replay_draws_the_masks_of_both_observations():
-    memory = ReplayMemory(SPEC, DiscreteAction(3), capacity=20, batch_size=5, n_step=2, gamma=0.9)
+    memory = ReplayMemory(SPEC, DiscreteAction(3), ReplaySettings(20, 5, n_step=2, gamma=0.9))
     memory.add(masked_rollout(terminated=[(2, 0)]), due=0)
     seen = 0
     for seed in range(10):
@@ -59,7 +59,7 @@ def test_what_pads_a_row_is_the_same_in_every_run():
     for leftover in (1, 255):
         for _ in range(50):
             np.full(20 * 40, leftover, np.uint8)  # freed at once, for the next small array to reuse
-        memory = ReplayMemory(SPEC, DiscreteAction(3), capacity=20, batch_size=5)
+        memory = ReplayMemory(SPEC, DiscreteAction(3), ReplaySettings(20, 5))
         memory.add(masked_rollout(), due=0)
         states.append(memory.state_dict()["rows"])
     assert (states[0] == states[1]).all()

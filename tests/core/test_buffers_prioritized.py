@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from omnirl.api import ArraySpec, Clock, Constant, DiscreteAction, EnvSpec, Feedback, Linear
 from omnirl.buffers import frame_store
 from omnirl.buffers.prioritized import PrioritizedReplay
+from omnirl.buffers.replay import ReplaySettings
+from omnirl.buffers.shards import ALONE
 from omnirl.loops.collection import collect_loop
 from omnirl.testing import trees
 from omnirl.testing.fakes import FakePolicy, FakeStreams
@@ -23,16 +25,15 @@ def clock(seed=0, progress=0.0):
     return Clock(update=0, env_steps=0, progress=progress, seed=seed)
 
 
-def replay(capacity, batch_size=1, *, alpha=0.5, beta=0.5, epsilon=TINY, **options):
+def replay(capacity, batch_size=1, context=ALONE, *, alpha=0.5, beta=0.5, epsilon=TINY):
     return PrioritizedReplay(
         ArraySpec((1,)),
         DiscreteAction(2),
-        capacity=capacity,
-        batch_size=batch_size,
+        ReplaySettings(capacity, batch_size),
+        context,
         alpha=alpha,
         beta=Constant(value=beta) if isinstance(beta, float) else beta,
         epsilon=epsilon,
-        **options,
     )
 
 
@@ -213,7 +214,7 @@ def test_images_that_are_gone_before_their_turn_have_no_share(monkeypatch):
     environment = NoiseEnvironment(env, 2, Noise(terminates=0.4, truncates=0.2))
     loop = collect_loop(environment, FakePolicy(env, 2), 5, FakeStreams(0), spec)
     memory = PrioritizedReplay(
-        spec, env.action, capacity=40, batch_size=4, alpha=1.0, beta=Constant(value=1.0), epsilon=TINY
+        spec, env.action, ReplaySettings(40, 4), alpha=1.0, beta=Constant(value=1.0), epsilon=TINY
     )
     fewest = 40
     for number in range(30):

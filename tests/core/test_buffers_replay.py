@@ -19,9 +19,11 @@ from omnirl.api import (
     DiscreteAction,
     EnvContext,
     Feedback,
+    MemoryContext,
     MultiDiscreteAction,
 )
-from omnirl.buffers.replay import ReplayMemory, row_dtype
+from omnirl.buffers.replay import ReplayMemory, ReplaySettings, row_dtype
+from omnirl.buffers.shards import ALONE
 from omnirl.loops.collection import collect_loop
 from omnirl.testing.environments import PropConfig, build_env, get_env_spec
 from omnirl.testing.fakes import FakePolicy, FakeStreams
@@ -34,8 +36,9 @@ def clock(seed=0, update=0):
     return Clock(update=update, env_steps=0, progress=0.0, seed=seed)
 
 
-def replay(capacity, batch_size=1, **options):
-    return ReplayMemory(OBSERVATION, ACTION, capacity=capacity, batch_size=batch_size, **options)
+def replay(capacity, batch_size=1, context=ALONE, **options):
+    settings = ReplaySettings(capacity, batch_size, **options)
+    return ReplayMemory(OBSERVATION, ACTION, settings, context)
 
 
 def held(memory):
@@ -84,7 +87,7 @@ def test_k03_an_environment_that_reuses_its_array_is_stored_right():
     config = PropConfig(id="reuse", length=3)
     spec = get_env_spec(config)
     loop = collect_loop(build_env(config, EnvContext("sampler", 0, 1)), FakePolicy(spec, 1), 3, FakeStreams())
-    memory = ReplayMemory(spec.observation, spec.action, capacity=10, batch_size=3, gamma=0.9)
+    memory = ReplayMemory(spec.observation, spec.action, ReplaySettings(10, 3, gamma=0.9))
     memory.add(loop.collect(0, 0), due=0)
     batch = next(b for b in (memory.next_batch(clock(s)) for s in range(100)) if 2 in b.index)
     i = batch.index.tolist().index(2)
@@ -131,7 +134,7 @@ def test_the_ring_holds_the_newest_in_the_slots_of_a_slow_one(capacity, lengths,
 
 def test_indices_come_from_the_clocks_seed_and_the_rank_alone():
     first, second = replay(100, batch_size=32), replay(100, batch_size=32)
-    other = replay(100, batch_size=32, rank=1)
+    other = replay(100, 32, MemoryContext(1, 2, lambda table, op: table))  # rank 0 holds nothing
     for memory in (first, second, other):
         memory.add(make_rollout([0.0] * 50), due=0)
     first.next_batch(clock(1))
@@ -218,7 +221,7 @@ def test_another_capacity_keeps_the_newest(capacity, expected):
 
 def test_a_state_of_other_shapes_is_refused():
     memory = replay(5)
-    other = ReplayMemory(ArraySpec((2,)), ACTION, capacity=5, batch_size=1)
+    other = ReplayMemory(ArraySpec((2,)), ACTION, ReplaySettings(5, 1))
     with pytest.raises(CheckpointError, match="another environment's shapes"):
         other.load_state_dict(memory.state_dict())
 
@@ -242,7 +245,7 @@ def test_images_mappings_and_continuous_actions_are_stored_in_their_own_dtypes()
     observation = DictSpec(
         (("camera", ArraySpec((1, 2, 2), "uint8", "image")), ("a/b", ArraySpec((), "int64")))
     )
-    memory = ReplayMemory(observation, ContinuousAction((-1.0, -1.0), (1.0, 1.0)), capacity=3, batch_size=2)
+    memory = ReplayMemory(observation, ContinuousAction((-1.0, -1.0), (1.0, 1.0)), ReplaySettings(3, 2))
     plain = make_rollout([1.0, 1.0])
     camera = np.arange(12, dtype=np.uint8).reshape(3, 1, 1, 2, 2)
     count = np.array([[5], [6], [7]])

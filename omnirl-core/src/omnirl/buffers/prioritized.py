@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from omnirl.api.algorithm import Clock
+from omnirl.api.algorithm import Clock, MemoryContext
 from omnirl.api.data import Array, Feedback, Transitions
 from omnirl.api.schedule import Schedule, value_at
 from omnirl.api.specs import ActionSpec, ObservationSpec
+from omnirl.buffers.draws import uniform_draws
 from omnirl.buffers.n_step import Windows
-from omnirl.buffers.replay import ReplayMemory
+from omnirl.buffers.replay import ReplayMemory, ReplaySettings
+from omnirl.buffers.shards import ALONE, gathered, greatest
 from omnirl.buffers.sum_tree import SumTree
 
 
@@ -38,51 +40,62 @@ class PrioritizedReplay(ReplayMemory):
         self,
         observation: ObservationSpec,
         action: ActionSpec,
+        settings: ReplaySettings,
+        context: MemoryContext = ALONE,
         *,
-        capacity: int,
-        batch_size: int,
-        n_step: int = 1,
-        gamma: float = 0.99,
-        rank: int = 0,
         alpha: float,
         beta: Schedule,
         epsilon: float,
     ) -> None:
-        super().__init__(
-            observation,
-            action,
-            capacity=capacity,
-            batch_size=batch_size,
-            n_step=n_step,
-            gamma=gamma,
-            rank=rank,
-        )
+        super().__init__(observation, action, settings, context)
         if not (0.0 <= alpha <= 1.0 and epsilon > 0.0):
             raise ValueError(f"alpha must be in [0, 1] and epsilon positive, not {alpha} and {epsilon}")
         self._alpha, self._beta, self._epsilon = alpha, beta, epsilon
-        self._tree = SumTree(capacity)  # p^alpha of each slot, 0 where nothing is held
+        self._tree = SumTree(len(self._rows))  # p^alpha of each slot, 0 where nothing is held
         self._greatest = 1.0  # priority ever, before the exponent
         self._total = 0  # transitions ever added
 
     def next_batch(self, clock: Clock) -> Transitions:
-        """N = batch_size transitions, one from each of N equal parts of the priorities' sum, with their weights."""
-        draws = self._draws(clock)
-        mass = (np.arange(len(draws)) + draws) * (self._tree.total / len(draws))
-        slots = self._tree.find(mass)
-        probability = self._tree.get(slots) / self._tree.total
-        weight = (self._size * probability) ** -value_at(self._beta, clock)
+        """N = batch_size transitions, one from each of N equal parts of the priorities' sum, with their weights.
+
+        Of several learners each gives those that it holds: the sum goes over their trees in the order of the ranks.
+        """
+        masses, held = self._masses()
+        self._check(held)
+        total = masses[-1]
+        draws = uniform_draws(clock.seed, 0, self._batch_size)
+        mass = (np.arange(len(draws)) + draws) * (total / len(draws))
+        if len(masses) > 2:
+            begin, end = masses[self._context.rank : self._context.rank + 2]
+            mass = np.minimum(mass, np.nextafter(total, 0.0))
+            mass = mass[(begin <= mass) & (mass < end)] - begin
+        slots = self._tree.find(mass) if len(mass) else np.zeros(0, np.int64)
+        probability = self._tree.get(slots) / total
+        weight = (held * probability) ** -value_at(self._beta, clock)
         # The newest transition in a slot has the greatest number below the total that leads to it.
         numbers = self._total - 1 - (self._total - 1 - slots) % len(self._rows)
-        return self._batch(slots, numbers, (weight / weight.max()).astype(np.float32))
+        most = float(weight.max(initial=0.0))
+        if self._context.world_size > 1:
+            most = greatest(self._context, most)
+        return self._batch(slots, numbers, (weight / most).astype(np.float32))
 
     def feedback(self, feedback: Feedback) -> None:
-        """Take ``priority`` = |error| [N] of the transitions ``index`` [N]; those that are gone, and errors that are
-        not finite, change nothing."""
+        """Take ``priority`` = |error| [N] of the transitions ``index`` [N], which are this learner's; those that are
+        gone, and errors that are not finite, change nothing. All learners call it, or none."""
         known = (feedback.index >= self._total - self._size) & np.isfinite(feedback.priority)
         index = feedback.index[known]
         priority = feedback.priority[known].astype(np.float64) + self._epsilon
         self._tree.set(index % len(self._rows), priority**self._alpha)
         self._greatest = max(self._greatest, float(priority.max(initial=0.0)))
+        if self._context.world_size > 1:
+            self._greatest = greatest(self._context, self._greatest)
+
+    def _masses(self) -> tuple[list[float], int]:
+        """Where each rank's part of the priorities' sum begins, and last the sum; the transitions held by all."""
+        if self._context.world_size == 1:
+            return [0.0, self._tree.total], self._size
+        masses, held = gathered(self._context, self._tree.total, self._size)
+        return [0.0, *masses.cumsum().tolist()], int(held.sum())
 
     def _append(self, windows: Windows) -> int:
         oldest = self._total - self._size

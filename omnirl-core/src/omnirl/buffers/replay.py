@@ -10,11 +10,12 @@ Letters: N transitions of a batch; ``*obs``, ``*act`` the spec's shapes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from omnirl.api.algorithm import Clock
+from omnirl.api.algorithm import Clock, MemoryContext
 from omnirl.api.data import Array, Feedback, Obs, Rollout, Transitions
 from omnirl.api.errors import CheckpointError
 from omnirl.api.specs import ActionSpec, ArraySpec, DictSpec, ObservationSpec
@@ -22,35 +23,51 @@ from omnirl.buffers.draws import uniform_draws
 from omnirl.buffers.frame_store import FrameStore, frame_bytes, frame_store, numbered
 from omnirl.buffers.lifetimes import Lifetimes
 from omnirl.buffers.n_step import NStep, Windows
+from omnirl.buffers.shards import ALONE, gathered, parts_of_batch
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """What a replay holds and hands out, over all learners together.
+
+    capacity       transitions held
+    batch_size     transitions of a batch, N
+    n_step, gamma  steps of a transition, discount per step
+    """
+
+    capacity: int
+    batch_size: int
+    n_step: int = 1
+    gamma: float = 0.99
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.batch_size <= self.capacity:
+            text = f"batch_size must be between 1 and the capacity {self.capacity}, not {self.batch_size}"
+            raise ValueError(text)
 
 
 class ReplayMemory:
-    """The last ``capacity`` transitions, drawn uniformly with replacement in batches of ``batch_size``.
+    """The last transitions, drawn uniformly with replacement.
 
-    observation, action   what the environment looks like
-    n_step, gamma         steps of a transition, discount per step
-    rank                  of this learner: each draws its own indices from the clock's common seed
+    ``observation`` and ``action`` are what the environment looks like. With several learners each holds an equal part
+    of the capacity, of what its own samplers collected, and gives its part of every batch, see
+    :mod:`omnirl.buffers.shards`.
 
-    ``len(memory)`` is the number of transitions held; with images it may be less than ``capacity`` for good, where
-    episodes are short. All memory is reserved at once, as much as ``reserved_bytes`` says.
+    ``len(memory)`` is the number of transitions held here; with images it may be less than the capacity for good,
+    where episodes are short. All memory is reserved at once, as much as ``reserved_bytes`` says.
     """
 
     def __init__(
         self,
         observation: ObservationSpec,
         action: ActionSpec,
-        *,
-        capacity: int,
-        batch_size: int,
-        n_step: int = 1,
-        gamma: float = 0.99,
-        rank: int = 0,
+        settings: ReplaySettings,
+        context: MemoryContext = ALONE,
     ) -> None:
-        if not 1 <= batch_size <= capacity:
-            raise ValueError(f"batch_size must be between 1 and the capacity {capacity}, not {batch_size}")
-        self._batch_size = batch_size
-        self._rank = rank
-        self._n_step = NStep(n_step, gamma)
+        capacity = max(1, settings.capacity // context.world_size)
+        self._batch_size = settings.batch_size
+        self._context = context
+        self._n_step = NStep(settings.n_step, settings.gamma)
         self._frames = frame_store(observation, capacity)
         self._lifetimes = None if self._frames is None else Lifetimes(capacity)
         self._dtype = row_dtype(observation, action)
@@ -72,23 +89,30 @@ class ReplayMemory:
             self._append(windows)
 
     def next_batch(self, clock: Clock) -> Transitions:
-        """N = batch_size transitions, drawn as :func:`uniform_draws` says, from the clock's seed and the rank.
+        """This learner's N of the batch's transitions, all of them where it is alone: drawn as :func:`uniform_draws`
+        says, from the clock's seed and the rank.
 
         The arrays are strided views of memory that belongs to the caller. Raises RuntimeError while less
         than a batch is held.
         """
-        index = (self._draws(clock) * self._size).astype(np.int64)
+        count = self._batch_size
+        if self._context.world_size == 1:
+            self._check(self._size)
+        else:
+            held = gathered(self._context, self._size)[0]
+            self._check(int(held.sum()))
+            count = int(parts_of_batch(held, count, clock.seed)[self._context.rank])
+        index = (uniform_draws(clock.seed, self._context.rank, count) * self._size).astype(np.int64)
         if self._size < self._written:  # the oldest of a ring were dropped before their turn
             index = (index + self._position - self._size) % len(self._rows)
-        return self._batch(index, index, np.ones(self._batch_size, np.float32))
+        return self._batch(index, index, np.ones(count, np.float32))
 
-    def _draws(self, clock: Clock) -> Array:
-        """The random numbers [N] of a batch. RuntimeError while less than that is held."""
-        if self._size < self._batch_size:
+    def _check(self, held: int) -> None:
+        """RuntimeError while all learners together have ``held`` less than a batch, and none of them is full."""
+        if held < min(self._batch_size, len(self._rows)):
             raise RuntimeError(
-                f"replay holds {self._size} transitions, a batch is {self._batch_size}: raise warmup_steps"
+                f"replay holds {held} transitions, a batch is {self._batch_size}: raise warmup_steps"
             )
-        return uniform_draws(clock.seed, self._rank, self._batch_size)
 
     def _batch(self, slots: Array, index: Array, weight: Array) -> Transitions:
         """The transitions in the ring's ``slots`` [N]."""

@@ -16,7 +16,7 @@ from omnirl.api.algorithm import ActContext, Clock, LearnerContext, MemoryContex
 from omnirl.api.data import ActionSample, Array, Feedback, Obs, Rollout, Transitions
 from omnirl.api.errors import CheckpointError
 from omnirl.api.specs import ArraySpec, DiscreteAction, EnvSpec
-from omnirl.buffers.replay import ReplayMemory
+from omnirl.buffers.replay import ReplayMemory, ReplaySettings
 from omnirl.buffers.rollout_queue import RolloutQueue
 from omnirl.testing.algorithm import ToyConfig
 
@@ -73,13 +73,8 @@ def toy_memory(config: ToyConfig, spec: EnvSpec, context: MemoryContext) -> Roll
     """A queue or a replay memory."""
     if config.memory.kind == "queue":
         return RolloutQueue()
-    return ReplayMemory(
-        spec.observation,
-        spec.action,
-        capacity=config.memory.capacity,
-        batch_size=config.memory.batch_size,
-        rank=context.rank,
-    )
+    settings = ReplaySettings(config.memory.capacity, config.memory.batch_size)
+    return ReplayMemory(spec.observation, spec.action, settings, context)
 
 
 class ToyLearner:
@@ -154,6 +149,11 @@ class ToyLearner:
         """Restore."""
         if state["weight"].shape != self._weight.shape:
             raise CheckpointError(f"weight has shape {state['weight'].shape}, expected {self._weight.shape}")
+        self._weight, self._momentum = np.array(state["weight"]), np.array(state["momentum"])
+        self._version = int(state["version"])
+        self._batch_means, self._oldest = list(state["batch_means"]), list(state["oldest"])
+
+
 def _values(batch: Sequence[Rollout] | Transitions, clock: Clock) -> tuple[Array, int]:
     """What the update is made of, a number per rollout or transition, perhaps none; and the oldest version in it."""
     if isinstance(batch, Transitions):
@@ -161,11 +161,6 @@ def _values(batch: Sequence[Rollout] | Transitions, clock: Clock) -> tuple[Array
     versions = [rollout.version for rollout in batch]
     means = [rollout.reward.mean() + rollout.action.mean() for rollout in batch]
     return np.array(means), min(versions, default=clock.update)
-
-
-        self._weight, self._momentum = np.array(state["weight"]), np.array(state["momentum"])
-        self._version = int(state["version"])
-        self._batch_means, self._oldest = list(state["batch_means"]), list(state["oldest"])
 
 
 class _NpzAgentFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from omnirl.algorithms.per_dqn.config import Config
+from omnirl.algorithms.shared.off_policy.uniform_replay import replay_settings
 from omnirl.api import EnvSpec, MemoryContext
 from omnirl.buffers.prioritized import PrioritizedReplay
 from omnirl.buffers.replay import reserved_bytes
@@ -13,7 +14,8 @@ class Memory(PrioritizedReplay):
 
     @staticmethod
     def reserved(config: Config, spec: EnvSpec) -> int:
-        """The bytes that are reserved at once; the tree of priorities adds less than 40 per transition."""
+        """The bytes that are reserved at once, by all learners together; the trees of priorities add less than 40 per
+        transition."""
         return reserved_bytes(spec.observation, spec.action, config.memory.capacity)
 
     def __init__(self, config: Config, spec: EnvSpec, context: MemoryContext) -> None:
@@ -21,11 +23,8 @@ class Memory(PrioritizedReplay):
         super().__init__(
             spec.observation,
             spec.action,
-            capacity=memory.capacity,
-            batch_size=memory.batch_size,
-            n_step=memory.n_step,
-            gamma=config.learner.gamma,
-            rank=context.rank,
+            replay_settings(config),
+            context,
             alpha=memory.alpha,
             beta=memory.beta,
             epsilon=memory.priority_epsilon,

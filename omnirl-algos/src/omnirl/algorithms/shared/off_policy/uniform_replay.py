@@ -1,4 +1,4 @@
-"""Uniform replay as a ``memory`` section sets it up. Imports no torch."""
+"""Replay as a ``memory`` section sets it up, and the uniform one. Imports no torch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 from omnirl.algorithms.shared.off_policy.replay_config import ReplayConfig
 from omnirl.api import EnvSpec, MemoryContext
-from omnirl.buffers.replay import ReplayMemory, reserved_bytes
+from omnirl.buffers.replay import ReplayMemory, ReplaySettings, reserved_bytes
 
 
 class Discounting(Protocol):
@@ -29,21 +29,19 @@ class Replaying(Protocol):
         """The replay."""
 
 
+def replay_settings(config: Replaying) -> ReplaySettings:
+    """What the memory is made of."""
+    memory = config.memory
+    return ReplaySettings(memory.capacity, memory.batch_size, memory.n_step, config.learner.gamma)
+
+
 class UniformReplay(ReplayMemory):
     """Batches are :class:`omnirl.api.Transitions`; see :class:`omnirl.buffers.replay.ReplayMemory`."""
 
     @staticmethod
     def reserved(config: Replaying, spec: EnvSpec) -> int:
-        """The bytes that are reserved at once."""
+        """The bytes that are reserved at once, by all learners together."""
         return reserved_bytes(spec.observation, spec.action, config.memory.capacity)
 
     def __init__(self, config: Replaying, spec: EnvSpec, context: MemoryContext) -> None:
-        super().__init__(
-            spec.observation,
-            spec.action,
-            capacity=config.memory.capacity,
-            batch_size=config.memory.batch_size,
-            n_step=config.memory.n_step,
-            gamma=config.learner.gamma,
-            rank=context.rank,
-        )
+        super().__init__(spec.observation, spec.action, replay_settings(config), context)
