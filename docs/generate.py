@@ -32,7 +32,7 @@ from omnirl.api import (
     load_object,
 )
 from omnirl.cli.app import build_app
-from omnirl.cli.parameters import parameter_rows
+from omnirl.cli.parameters import item_models, parameter_rows, section_model
 from omnirl.config.schema import json_schema
 from omnirl.config.sections import RUNNER_SECTIONS
 from omnirl.config.spaces import is_supported
@@ -101,6 +101,7 @@ def configuration() -> Iterator[str]:
         schema = json_schema(registry, backend=backend)
         model = load_object(backend.config)
         yield from _section(f"`env` of {backend.name}", model, "env", schema, backend.summary)
+        yield from _lists(model, "env", backend.name, schema)
     for algorithm in (provided.spec for provided in registry.algorithms()):
         schema = json_schema(registry, algorithm)
         model = load_object(algorithm.config)
@@ -116,7 +117,7 @@ def _section(
         "",
         f"## {title}",
         "",
-        f"{_sentence(summary or model.__doc__ or '')} Keys below `{section}`:",
+        f"{_sentence(summary or model.__doc__ or '').rstrip('.')}. Keys below `{section}`:",
         "",
     )
     yield from _keys(model, section, schema)
@@ -131,6 +132,47 @@ def _keys(model: type[BaseModel], section: str, schema: Mapping[str, Any]) -> It
         key, meaning = row["key"].partition(".")[2], row["description"].replace("<", "&lt;")
         cells = (f"`{key}`", f"`{row['default']}`", allowed, meaning)
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _lists(model: type[BaseModel], section: str, owner: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    """What may stand in each list whose items have keys of their own: a table below a heading of its own."""
+    for name, field in model.model_fields.items():
+        items = item_models(field)
+        if items:
+            yield from (
+                "",
+                f"### Items of `{section}.{name}` of {owner}",
+                "",
+                f"{_capital(field.description)}.",
+                "",
+            )
+            yield "| item | key | default | value | meaning |"
+            yield "| --- | --- | --- | --- | --- |"
+        for item in items:
+            yield from _item(item, schema)
+
+
+def _item(model: type[BaseModel], whole: Mapping[str, Any]) -> Iterator[str]:
+    """An item's rows: what it is, then its keys. It is named by its first key, which holds the rest where that is a
+    section."""
+    name, field = next(iter(model.model_fields.items()))
+    name, section = field.alias or name, section_model(field)
+    meaning = field.description if section else _sentence(model.__doc__ or "").rstrip(".")
+    yield f"| `{name}` |  |  |  | {_small(meaning)} |"
+    keys = section or model
+    schema = {**whole["$defs"][keys.__name__], "$defs": whole["$defs"]}
+    for row in parameter_rows(keys):
+        allowed = _allowed(_property(schema, row["key"].split(".")), schema)
+        cells = (f"`{row['key']}`", f"`{row['default']}`", allowed, row["description"].replace("<", "&lt;"))
+        yield "|  | " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _capital(text: str | None) -> str:
+    return (text or "")[:1].upper() + (text or "")[1:]
+
+
+def _small(text: str | None) -> str:
+    return (text or "")[:1].lower() + (text or "")[1:]
 
 
 def _property(schema: Mapping[str, Any], keys: list[str]) -> Mapping[str, Any]:

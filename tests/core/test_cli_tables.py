@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Annotated
 
 import pytest
 from pydantic import Field
@@ -10,7 +11,7 @@ from pydantic import Field
 from omnirl.api.config import Config, IntTuple
 from omnirl.api.schedule import Constant, Linear, Schedule
 from omnirl.cli.listing import aligned
-from omnirl.cli.parameters import parameter_rows, yaml_text
+from omnirl.cli.parameters import item_models, parameter_rows, yaml_text
 
 
 class Colour(Enum):
@@ -32,6 +33,12 @@ class Outer(Config):
     maybe: Inner | None = Field(default=None, description="a section that may be left out")
 
 
+class Noise(Config):
+    kind: str = "ou"
+    std: Schedule = Constant(value=0.1)
+    theta: float | None = None
+
+
 def test_keys_defaults_and_descriptions_of_a_model():
     rows = [(row["key"], row["default"], row["description"]) for row in parameter_rows(Outer, "modules.")]
     assert rows == [
@@ -47,6 +54,18 @@ def test_keys_defaults_and_descriptions_of_a_model():
     ]
 
 
+class Listing(Config):
+    items: tuple[Annotated[Inner | Noise, Field(description="an item")], ...] = ()
+    more: list[Noise] = Field(default_factory=list)
+    sizes: IntTuple = (1,)
+    section: Inner = Inner()
+
+
+def test_the_models_that_the_items_of_a_list_may_have():
+    found = {name: item_models(field) for name, field in Listing.model_fields.items()}
+    assert found == {"items": [Inner, Noise], "more": [Noise], "sizes": [], "section": []}
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -55,6 +74,7 @@ def test_keys_defaults_and_descriptions_of_a_model():
         (1e-05, "1e-05"),
         (Colour.red, "red"),
         ({"a": [1, None]}, "{a: [1, null]}"),
+        (Noise(), "{kind: ou, std: 0.1}"),
     ],
 )
 def test_a_value_in_one_line_of_yaml(value, text):

@@ -37,6 +37,14 @@ def section_model(field: FieldInfo) -> type[BaseModel] | None:
     return models[0] if len(models) == 1 else None
 
 
+def item_models(field: FieldInfo) -> list[type[BaseModel]]:
+    """The models that an item of a list may have, in their order; none for any other field."""
+    if get_origin(field.annotation) not in (list, tuple):
+        return []
+    items = (part for argument in get_args(field.annotation) for part in _parts(argument))
+    return [item for item in items if isinstance(item, type) and issubclass(item, BaseModel)]
+
+
 def default_text(field: FieldInfo) -> str:
     """The default as it would be written in YAML; ``required`` where there is none, ``unset`` for null."""
     if field.is_required():
@@ -50,7 +58,8 @@ def yaml_text(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, BaseModel):
-        items = value.model_dump(exclude_none=True)
+        items = {name: getattr(value, name) for name in type(value).model_fields}
+        items = {name: item for name, item in items.items() if item is not None}
         if items.get("kind") == "constant":  # a schedule that is written as a plain number
             return yaml_text(items["value"])
         return yaml_text(dict(sorted(items.items(), key=lambda item: item[0] != "kind")))
