@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 import omnirl.run
@@ -26,7 +28,7 @@ def importable(monkeypatch):
 @pytest.fixture
 def found(monkeypatch):
     """``found(id)`` -> the findings in 100 steps, but for those of another process, which the tests below ask."""
-    monkeypatch.setattr(other_process, "look", lambda spec, config: iter(()))
+    monkeypatch.setattr(other_process, "look", lambda spec, config, seconds: iter(()))
 
     def check(kind, steps=100):
         report = omnirl.run.check_environment(kind, backend=MODULE, steps=steps)
@@ -131,16 +133,58 @@ def test_a_configuration_that_no_worker_can_be_sent(monkeypatch):
         model_fields = ()
 
     monkeypatch.setattr(other_process.models, "plain", lambda config: {"id": Held()})
-    (finding,) = other_process.look(BACKEND, None)
+    (finding,) = other_process.look(BACKEND, None, 60)
     assert finding.text.startswith("its configuration cannot be sent to a worker: Object of type Held")
 
 
-def test_another_process_that_hangs(monkeypatch):
+def test_another_process_that_hangs():
     from acme_watch.unsound import BACKEND, UnsoundConfig
 
-    monkeypatch.setattr(other_process, "_SECONDS", 0.01)
-    (finding,) = other_process.look(BACKEND, UnsoundConfig(id="sound"))
-    assert finding.text == "another process did not build it within 0 s"
+    (finding,) = other_process.look(BACKEND, UnsoundConfig(id="sound"), 0.01)
+    assert finding.text == "another process did not build it within 0.01 s"
+
+
+@pytest.mark.parametrize(("kind", "method"), [("hangs", "step"), ("hangs at the reset", "reset")])
+def test_one_that_hangs_is_ended_at_the_deadline(kind, method):
+    """In a copy of this process; another one, which would hang too, is not asked."""
+    began = time.monotonic()
+    report = omnirl.run.check_environment(kind, backend=MODULE, timeout=1.5)
+    assert time.monotonic() - began < 10
+    (finding,) = report.findings
+    assert (finding.name, finding.severity) == ("timeout", "error")
+    pattern = rf"it was not done within 1.5 s \(--timeout\): it was in {method} \(.*unsound\.py, line \d+\)"
+    assert re.fullmatch(pattern, finding.text)
+    assert (report.steps, report.episodes, report.steps_per_s) == (0, 0, 0.0)
+    assert [process for process in psutil.process_iter() if "1000.25" in _command(process)] == []
+    assert psutil.Process().children() == []
+
+
+def _command(process):
+    try:
+        return process.cmdline() if process.status() != psutil.STATUS_ZOMBIE else []
+    except psutil.Error:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("ends", r"it ended the process that played it \(exit code 0\)"),
+        (
+            "crashes",
+            r"it ended the process that played it \(signal SIGABRT\): it was in step \(.*unsound\.py, line \d+\)",
+        ),
+    ],
+)
+def test_one_that_ends_its_process_does_not_end_ours(kind, text):
+    (finding,) = omnirl.run.check_environment(kind, backend=MODULE).findings
+    assert (finding.name, finding.severity) == ("ends", "error")
+    assert re.fullmatch(text, finding.text)
+
+
+def test_one_that_calls_sys_exit(found):
+    (finding,) = found("exits")
+    assert (finding.name, finding.text) == ("raises", "SystemExit: 7")
 
 
 def test_mistakes_of_the_configuration_are_told_as_ever(capsys):
@@ -148,6 +192,9 @@ def test_mistakes_of_the_configuration_are_told_as_ever(capsys):
         omnirl.run.check_environment("refused", backend=MODULE)
     with pytest.raises(ConfigError, match="steps: 0, must be at least 1"):
         omnirl.run.check_environment("sound", backend=MODULE, steps=0)
+    for timeout in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(ConfigError, match=f"timeout: {timeout:g}, must be more than 0 and at most 1e"):
+            omnirl.run.check_environment("sound", backend=MODULE, timeout=timeout)
     for arguments, line in (
         (["sound", "env.sise=3"], "override env.sise: unknown key (there are: id) [backend unsound]"),
         (["sound", "runner.max_updates=3"], "override runner: only keys of env can be set here"),
@@ -180,3 +227,17 @@ def test_the_command(monkeypatch, capsys):
     said = json.loads(capsys.readouterr().out)
     assert (said["environment"], said["status"], said["steps"]) == ("no picture", "warning", 50)
     assert [(item["subject"], item["status"]) for item in said["checks"]] == [("render", "warning")]
+
+    assert run([*check, "hangs", "--timeout", "0.5"]) == 31
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "hangs (unsound): 0 random steps, 0 episodes, 0 steps/s: 1 error"
+    assert lines[1].startswith("problem  timeout: it was not done within 0.5 s (--timeout): it was in step (")
+    assert lines[2].startswith("         -> if it hangs there, mend it")
+
+
+def test_what_an_environment_prints_is_not_in_the_json(monkeypatch, capfd):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([FAKES, os.environ.get("PYTHONPATH", "")]))
+    assert run(["envs", "check", "--backend", MODULE, "--steps", "5", "talks", "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["steps"] == 5
+    assert "said by the environment" in err

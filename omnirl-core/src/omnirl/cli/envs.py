@@ -68,6 +68,9 @@ def check_environment(
         str, typer.Option("--backend", metavar="NAME", help="environment backend")
     ] = "gymnasium",
     steps: Annotated[int, typer.Option("--steps", min=1, metavar="N", help="random steps to play")] = 1000,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="for the whole check; more is an error")
+    ] = 120.0,
     as_json: Json = False,
 ) -> None:
     """Play random steps of an environment, and say what would break training and how to mend it.
@@ -83,7 +86,7 @@ def check_environment(
     if len(named) > 1:
         raise typer.BadParameter(f"one environment at a time, not {' and '.join(named)}")
     report = omnirl.run.check_environment(
-        named[0] if named else None, backend=backend, overrides=overrides, steps=steps
+        named[0] if named else None, backend=backend, overrides=overrides, steps=steps, timeout=timeout
     )
     found = _findings(report)
     if as_json:

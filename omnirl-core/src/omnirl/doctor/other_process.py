@@ -12,7 +12,6 @@ from omnirl.api.environment import EnvFinding
 from omnirl.api.plugin import EnvBackendSpec
 from omnirl.config import models
 
-_SECONDS = 120.0
 _CHILD = """
 import json, sys
 given = json.load(sys.stdin)
@@ -29,8 +28,8 @@ _REMEDY = (
 )
 
 
-def look(backend: EnvBackendSpec, config: Any) -> Iterator[EnvFinding]:
-    """Build it once in a child process."""
+def look(backend: EnvBackendSpec, config: Any, seconds: float) -> Iterator[EnvFinding]:
+    """Build it once in a child process, which has ``seconds`` for it."""
     given = {
         "path": sys.path,
         "config": backend.config,
@@ -49,11 +48,11 @@ def look(backend: EnvBackendSpec, config: Any) -> Iterator[EnvFinding]:
             input=text,
             capture_output=True,
             text=True,
-            timeout=_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        told = f"another process did not build it within {_SECONDS:.0f} s"
+        told = f"another process did not build it within {seconds:g} s"
         yield EnvFinding("process", "error", told, "build it faster: each worker builds its own")
         return
     if done.returncode:

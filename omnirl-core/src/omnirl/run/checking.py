@@ -14,10 +14,20 @@ from omnirl.config import files
 from omnirl.config import overrides as override_rules
 from omnirl.config.resolve import resolve_environment
 from omnirl.doctor import environment, other_process
+from omnirl.doctor.apart import EndedError, HungError, call_apart
 from omnirl.plugins.sources import one_line
 
+TIMEOUT = 120.0
+_LONGEST = 1e6
 _PATIENCE = 10_000
 """Further steps that an episode may take to end."""
+_SLOW_OR_HANGS = (
+    "if it hangs there, mend it: on Ray it costs a worker each time, and with --local the run hangs too; if it is only "
+    "slow, play fewer --steps or allow a longer --timeout"
+)
+_MEND_END = (
+    "mend the environment: a worker would end there too, and with --local the whole run, without a word"
+)
 
 
 @dataclass(frozen=True)
@@ -44,19 +54,28 @@ class EnvironmentReport:
 
 
 def check_environment(
-    env_id: str | None = None, *, backend: str = "gymnasium", overrides: Sequence[str] = (), steps: int = 1000
+    env_id: str | None = None,
+    *,
+    backend: str = "gymnasium",
+    overrides: Sequence[str] = (),
+    steps: int = 1000,
+    timeout: float = TIMEOUT,
 ) -> EnvironmentReport:
     """Play ``steps`` random steps of an environment and look for what breaks training.
 
-    env_id: ``env.id``, for backends that have ids. overrides: further keys, such as ``"env.kwargs.size=8"``. Raises
-    ConfigError where the environment cannot be built at all: an unknown id or key, a space that nothing supports.
+    It is played in a copy of this process, which an environment may crash or end without harm. env_id: ``env.id``, for
+    backends that have ids. overrides: further keys, such as ``"env.kwargs.size=8"``. timeout: seconds for the whole
+    check; what takes longer is an error of the environment. Raises ConfigError where the environment cannot be built at
+    all: an unknown id or key, a space that nothing supports.
     """
     if steps < 1:
         raise ConfigError(f"steps: {steps}, must be at least 1")
+    if not 0 < timeout <= _LONGEST:
+        raise ConfigError(f"timeout: {timeout:g}, must be more than 0 and at most {_LONGEST:g} seconds")
     env = {"module": backend} if env_id is None else {"module": backend, "id": env_id}
     tree = files.merge(files.from_mapping({"env": env}, ""), override_rules.parse(overrides))
     spec, config = resolve_environment(tree, plugins.load())
-    found, play = _look(load_object(spec.backend), config, spec, steps)
+    found, play = _look(spec, config, steps, timeout)
     unique = {(finding.name, finding.text): finding for finding in found}
     return EnvironmentReport(
         environment=str(getattr(config, "id", None) or spec.name),
@@ -68,9 +87,35 @@ def check_environment(
     )
 
 
-def _look(
-    functions: EnvBackend, config: Any, spec: EnvBackendSpec, steps: int
-) -> tuple[list[EnvFinding], environment.Play]:
+@dataclass(frozen=True)
+class _Played:
+    """What comes of the play."""
+
+    found: list[EnvFinding]
+    steps: int = 0
+    episodes: int = 0
+    steps_per_s: float = 0.0
+
+
+def _look(spec: EnvBackendSpec, config: Any, steps: int, timeout: float) -> tuple[list[EnvFinding], _Played]:
+    """The findings of the play, and whether another process can build the environment too."""
+    functions = load_object(spec.backend)
+    try:
+        played = call_apart(lambda: _play(functions, config, steps), timeout)
+    except HungError as hung:
+        text = f"it was not done within {timeout:g} s (--timeout){_at(hung.where)}"
+        return [EnvFinding("timeout", "error", text, _SLOW_OR_HANGS)], _Played([])
+    except EndedError as ended:
+        text = f"it ended the process that played it ({ended.how}){_at(ended.where)}"
+        return [EnvFinding("ends", "error", text, _MEND_END)], _Played([])
+    return [*played.found, *other_process.look(spec, config, timeout)], played
+
+
+def _at(where: str) -> str:
+    return f": it was in {where}" if where else ""
+
+
+def _play(functions: EnvBackend, config: Any, steps: int) -> _Played:
     """The backend's own findings, then those by other names."""
     found: list[EnvFinding] = []
     play = environment.Play()
@@ -85,8 +130,8 @@ def _look(
             found += [finding for finding in play.findings if finding.name not in names]
     except ConfigError:
         raise
-    except Exception as error:  # of the environment's constructor, or of its close
+    except (Exception, SystemExit) as error:  # of the environment's constructor, or of its close
         found.append(
             EnvFinding("raises", "error", one_line(error), "mend the environment: a worker would fail too")
         )
-    return [*found, *other_process.look(spec, config)], play
+    return _Played(found, play.steps, play.episodes, play.steps_per_s)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
 import time
 
 import numpy as np
@@ -43,6 +45,9 @@ class Unsound:
             raise LookupError("only where it was registered")
 
     def reset(self, index, seed):
+        if self.kind == "hangs at the reset":
+            subprocess.Popen(["sleep", "1000.25"])  # what such an environment started is ended with it
+            time.sleep(1000)
         self.t = 0
         self.rng = np.random.default_rng() if self.kind == "unseeded" else np.random.default_rng(seed)
         return self.observe()[0]
@@ -57,6 +62,16 @@ class Unsound:
         self.t += 1
         if self.kind == "slow":
             time.sleep(0.004)
+        while self.kind == "hangs" and self.t == 3:
+            pass
+        if self.kind == "ends" and self.t == 3:
+            os._exit(0)
+        if self.kind == "crashes" and self.t == 3:
+            os.abort()
+        if self.kind == "exits" and self.t == 3:
+            raise SystemExit(7)
+        if self.kind == "talks":
+            print("said by the environment", flush=True)
         if self.kind == "raises" and self.t == 3:
             raise RuntimeError("fell\nover")
         noise = np.random.default_rng().random() if self.kind == "unseeded reward" and self.t == 4 else 0.0
