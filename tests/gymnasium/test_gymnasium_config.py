@@ -41,6 +41,11 @@ def test_what_is_written_out_as_json_reads_back_equal() -> None:
         ),
         ({"id": "A", "imports": ["acme-envs"]}, ("imports",), "'acme-envs' is not the name of a module"),
         ({"id": "A", "imports": [1]}, ("imports", 0), "valid string"),
+        (
+            {"id": "A", "frame_stack": 1001},
+            ("frame_stack",),
+            "must be at most 1000, not 1001: every number of every frame is an input of the network at each step",
+        ),
         ({"id": "A", "render_mode": "window"}, ("render_mode",), "'human' or 'rgb_array'"),
     ],
 )
@@ -50,6 +55,10 @@ def test_a_mistake_names_its_key(keys: dict[str, Any], place: tuple[Any, ...], t
     (error,) = caught.value.errors()
     assert error["loc"] == place
     assert text in error["msg"]
+
+
+def test_a_thousand_frames_may_be_stacked() -> None:
+    assert GymnasiumConfig(id="A", frame_stack=1000).frame_stack == 1000
 
 
 def test_every_key_is_described_in_one_line() -> None:

@@ -15,6 +15,7 @@ from omnirl.api.environment import EnvContext
 from omnirl.api.errors import ConfigError
 from omnirl.envs.gymnasium.backend import BACKEND
 from omnirl.envs.gymnasium.config import GymnasiumConfig
+from omnirl.envs.gymnasium.figures import FirstEpisode
 from omnirl.loops.aggregate import aggregate
 from omnirl.loops.evaluation import evaluation_loop
 from omnirl.testing.fakes import FakePolicy, FakeStreams
@@ -143,12 +144,60 @@ def test_a_wrong_entry_is_refused_before_anything_is_imported(metrics: Any, text
     assert text in str(caught.value)
 
 
-def test_samplers_gather_nothing(teller: Any) -> None:
-    config = GymnasiumConfig(**teller({}), metrics=["speed"])
+def test_samplers_tell_after_their_first_episode_what_is_missing(teller: Any) -> None:
+    keys = teller({"speed": 1.0}, {})
+    config = GymnasiumConfig(**keys, metrics=["sped", "speed"])
     environment: Any = BACKEND.build_env(config, EnvContext("sampler", 0, 1))
     environment.reset(0, 0)
-    assert environment.step(np.zeros(1, np.int64)).terminated[0]
+    for _ in range(2):
+        environment.step(np.zeros(1, np.int64))
+    with pytest.raises(ConfigError) as caught:
+        environment.reset(0, 1)
+    text = f"info of {keys['id']!r} has no sped in a whole episode (it has: speed)"
+    assert caught.value.lines == (f"env.metrics: 'sped': {text}",)
+    environment.close()
+
+
+def test_samplers_gather_nothing_after_their_first_episode(teller: Any) -> None:
+    config = GymnasiumConfig(**teller({"speed": 1.0}, {}), metrics=["speed"])
+    environment: Any = BACKEND.build_env(config, EnvContext("sampler", 0, 2))
+    innermost = [env.env for env in environment._envs]
+    for index in (0, 1, 0):  # also a reset before any end, as where a run goes on: it is no episode
+        environment.reset(index, 0)
+    assert all(isinstance(env, FirstEpisode) for env in environment._envs)
+    for _ in range(2):
+        step = environment.step(np.zeros(2, np.int64))
+    assert step.terminated.tolist() == [True, True]
+    environment.reset(0, 1)
+    assert environment._envs[0] is innermost[0]
+    assert isinstance(environment._envs[1], FirstEpisode)
+    environment.reset(1, 1)
+    assert environment._envs == innermost
     assert environment.episode_metrics(0) == {}
+    steps = [environment.step(np.zeros(2, np.int64)).reward.tolist() for _ in range(2)]
+    assert steps == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_a_lost_life_is_no_end_for_a_sampler(register: Callable[..., str]) -> None:
+    class Lives(Teller):
+        """Each life is two steps, and only the first one tells the score."""
+
+        continues = True
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+            self._infos = [{"score": 1}, {}] if seed == 0 else [{}, {}]
+            return super().reset()
+
+    config = GymnasiumConfig(id=register(entry_point=Lives), kwargs={"infos": []}, metrics=["score"])
+    environment: Any = BACKEND.build_env(config, EnvContext("sampler", 0, 1))
+    for seed in (0, 1):
+        environment.reset(0, seed)
+        for _ in range(2):
+            environment.step(np.zeros(1, np.int64))
+        assert environment.continues(0)
+    environment._envs[0].unwrapped.continues = False
+    environment.reset(0, 2)
+    assert not isinstance(environment._envs[0], FirstEpisode)
 
 
 def test_a_real_environment() -> None:

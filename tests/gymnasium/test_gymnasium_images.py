@@ -135,6 +135,17 @@ def test_what_is_asked_for_and_not_there_is_told() -> None:
     assert mistakes(observation_codec(box((5, 5)))[0], Images()) == []
 
 
+@pytest.mark.parametrize(("frames", "told"), [(49, False), (50, True), (100, True)])
+def test_a_stack_that_no_batch_has_room_for_is_refused(frames: int, told: bool) -> None:
+    """210 x 160 x 3 are 100,800 numbers a frame, and 5,000,000 / 100,800 is 49.6."""
+    images = Images("auto", frames)
+    lines = mistakes(observation_codec(box((210, 160, 3)), images)[0], images)
+    assert lines == told * [
+        f"env.frame_stack: {frames} frames make observations of {frames * 100_800:,} numbers, which a network sees as "
+        f"{20 if frames == 50 else 40} MB each: use at most 49, or smaller frames (wrappers resize and grey)"
+    ]
+
+
 class Camera(gymnasium.Env[Any, Any]):
     """Counts in its pixels; episodes of five steps."""
 

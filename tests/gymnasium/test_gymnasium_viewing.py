@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -163,6 +166,28 @@ def test_cart_pole_is_drawn_without_a_display(monkeypatch: pytest.MonkeyPatch) -
     cart = picture[:, 280:320]  # it stands in the middle
     assert (cart == (0, 0, 0)).all(axis=2).any()
     assert (picture[0] == 255).all()  # the sky is white
+
+
+FILM = """
+import os, tempfile
+from omnirl.api.environment import EnvContext
+from omnirl.envs.gymnasium.backend import BACKEND
+from omnirl.envs.gymnasium.config import GymnasiumConfig
+environment = BACKEND.build_env(GymnasiumConfig(id="CartPole-v1"), EnvContext("evaluator", 0, 1, "frames"))
+environment.reset(0, 0)
+print(environment.render().shape, os.environ["XDG_RUNTIME_DIR"] == tempfile.gettempdir())
+"""
+
+
+def test_without_a_display_nothing_is_said_about_it() -> None:
+    """In a process of its own: pygame looks for a display once."""
+    pytest.importorskip("pygame")
+    absent = (*NO_DISPLAY, "XDG_RUNTIME_DIR")
+    variables = {name: value for name, value in os.environ.items() if name not in absent}
+    done = subprocess.run(
+        [sys.executable, "-c", FILM], env=variables, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("(400, 600, 3) True\n", "")
 
 
 def test_cart_pole_opens_a_window(monkeypatch: pytest.MonkeyPatch) -> None:

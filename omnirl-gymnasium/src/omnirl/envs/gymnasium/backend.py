@@ -17,7 +17,7 @@ from omnirl.envs.gymnasium import viewing
 from omnirl.envs.gymnasium.checking import check
 from omnirl.envs.gymnasium.composite import observation_codec
 from omnirl.envs.gymnasium.config import GymnasiumConfig
-from omnirl.envs.gymnasium.figures import EpisodeFigures
+from omnirl.envs.gymnasium.figures import EpisodeFigures, FirstEpisode
 from omnirl.envs.gymnasium.images import Images
 from omnirl.envs.gymnasium.images import mistakes as image_mistakes
 from omnirl.envs.gymnasium.images import notes as image_notes
@@ -106,9 +106,10 @@ def build_inline(config: GymnasiumConfig, context: EnvContext) -> InProcessEnvir
         for index in range(context.num_envs):
             renders = evaluates and (index == 0 or mode != "human")
             env = make(config, mode if renders else None, training=not evaluates)
-            envs.append(
-                EpisodeFigures(env, config.metrics, config.id) if evaluates and config.metrics else env
-            )
+            if config.metrics:
+                figures = EpisodeFigures if evaluates else FirstEpisode
+                env = figures(env, config.metrics, config.id)
+            envs.append(env)
         return InProcessEnvironment(envs, Images(config.layout, config.frame_stack))
     except UnsupportedSpaceError as error:
         close_all(envs)

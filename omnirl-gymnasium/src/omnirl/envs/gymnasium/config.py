@@ -14,6 +14,9 @@ from omnirl.api.config import Config, PositiveInt
 from omnirl.envs.gymnasium import metric_config
 from omnirl.envs.gymnasium.wrapper_config import WrapperEntry
 
+MOST_FRAMES = 1000
+"""Of a stack; what goes on for longer is nothing that a stack is for."""
+
 
 def _entries(value: Any) -> Any:
     if isinstance(value, str):
@@ -50,7 +53,8 @@ class GymnasiumConfig(Config):
         "axes is; auto: uint8 arrays are images, and the layout is inferred and told",
     )
     frame_stack: PositiveInt = Field(
-        default=1, description="latest frames that make one observation, stored singly (4 for Atari)"
+        default=1,
+        description="latest frames that make one observation, stored singly (4 for Atari; at most 1000)",
     )
     action_mask: Literal["observation", "info", "method", "none"] = Field(
         default="observation",
@@ -85,6 +89,16 @@ class GymnasiumConfig(Config):
             if key in kwargs:
                 raise ValueError(f"{key} belongs beside kwargs, as env.{key}")
         return kwargs
+
+    @field_validator("frame_stack")
+    @classmethod
+    def _few_frames(cls, frames: int) -> int:
+        if frames > MOST_FRAMES:
+            raise ValueError(
+                f"must be at most {MOST_FRAMES}, not {frames}: every number of every frame is an input of the network "
+                "at each step"
+            )
+        return frames
 
     @field_validator("metrics")
     @classmethod

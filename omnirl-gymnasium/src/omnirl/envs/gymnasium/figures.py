@@ -22,6 +22,7 @@ class EpisodeFigures(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self, env: gymnasium.Env[Any, Any], metrics: tuple[str, ...], name: str) -> None:
         super().__init__(env)
+        self.ended = False
         self._metrics = [parse(text) for text in metrics]
         self._name = name
         self._begin()
@@ -36,6 +37,7 @@ class EpisodeFigures(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One step; what it tells is noted."""
         step = self.env.step(action)
+        self.ended = bool(step[2] or step[3])
         info = step[4]
         self._seen.update(dict.fromkeys(info))
         for metric in self._metrics:
@@ -84,6 +86,17 @@ class EpisodeFigures(gymnasium.Wrapper[Any, Any, Any, Any]):
                 f"env.metrics: {metric.text!r}: info of {self._name!r} says {shown}, not one number"
             )
         return float(array.reshape(-1)[0])
+
+
+class FirstEpisode(EpisodeFigures):
+    """Around a sampler's environment until its first episode has ended: what ``info`` lacks is told then, long before
+    the first evaluation comes to it. What one life tells counts for the game."""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode, or go on."""
+        return self.env.reset(seed=seed, options=options)
 
 
 def _value(info: Mapping[str, Any], metric: Metric) -> Any:

@@ -25,6 +25,7 @@ from omnirl.api.data import Array
 from omnirl.api.specs import ArraySpec, DictSpec, ObservationSpec
 
 Layout = Literal["auto", "hwc", "chw"]
+_MOST_NUMBERS = 5_000_000  # of stacked frames: a batch of 128 of them is 2.6 GB
 _MOST_CHANNELS = 4  # an axis of more is height or width, where nobody says so
 
 
@@ -98,6 +99,14 @@ def mistakes(spec: ObservationSpec, images: Images) -> list[str]:
     if images.frame_stack > 1 and not any(entry.frame_stack > 1 for _, entry in entries):
         lines.append(
             "env.frame_stack: of several observations only images are stacked, and none is one (use 1)"
+        )
+    numbers = sum(entry.size * entry.frame_stack for _, entry in entries if entry.frame_stack > 1)
+    if numbers > _MOST_NUMBERS:
+        most = images.frame_stack * _MOST_NUMBERS // numbers
+        lines.append(
+            f"env.frame_stack: {images.frame_stack} frames make observations of {numbers:,} numbers, which a network "
+            f"sees as {4 * numbers / 1e6:,.0f} MB each: use at most {max(1, most)}, or smaller frames (wrappers resize "
+            "and grey)"
         )
     return lines
 

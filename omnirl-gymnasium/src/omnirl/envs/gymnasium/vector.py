@@ -17,7 +17,7 @@ import numpy as np
 
 from omnirl.api.data import Array, Obs, Step
 from omnirl.envs.gymnasium.composite import allocate, observation_codec, rows
-from omnirl.envs.gymnasium.figures import EpisodeFigures
+from omnirl.envs.gymnasium.figures import EpisodeFigures, FirstEpisode
 from omnirl.envs.gymnasium.images import UNDECLARED, Images
 from omnirl.envs.gymnasium.spaces import action_codec
 from omnirl.envs.gymnasium.viewing import frame, frames_per_second
@@ -33,7 +33,7 @@ class InProcessEnvironment:
     num_envs: int
 
     def __init__(self, envs: Sequence[gymnasium.Env[Any, Any]], images: Images = UNDECLARED) -> None:
-        self._envs = tuple(envs)
+        self._envs = list(envs)
         self.observation, self._encode = observation_codec(envs[0].observation_space, images)
         self.action, self._decode = action_codec(envs[0].action_space)
         self.num_envs = count = len(envs)
@@ -51,7 +51,15 @@ class InProcessEnvironment:
         )
 
     def reset(self, index: int, seed: int) -> Obs:
-        """Begin an episode of sub-environment ``index``; return its first observation, a new [*obs]."""
+        """Begin an episode of sub-environment ``index``; return its first observation, a new [*obs].
+
+        After the first one ConfigError is raised where that did not tell what ``env.metrics`` asks for.
+        """
+        env = self._envs[index]
+        if isinstance(env, FirstEpisode) and env.ended and not self.continues(index):
+            env.figures()
+            self._envs[index] = env.env
+            self.write_to(self._step)
         observation, _ = self._envs[index].reset(seed=seed)
         row = allocate(self.observation, ())
         self._encode(observation, row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from importlib.util import find_spec
 from typing import Any
 
@@ -32,6 +33,9 @@ def render_mode(config: GymnasiumConfig, view: str) -> str | None:
             "env.render_mode: human opens a window, and there is no display (neither DISPLAY nor WAYLAND_DISPLAY "
             "is set); omnirl record writes a video instead"
         )
+    if mode == "rgb_array" and not has_display():
+        # Looking for a display, pygame's Wayland complains on standard error of a folder that is missing without one.
+        os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
     return mode
 
 
