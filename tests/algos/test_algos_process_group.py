@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import time
@@ -188,3 +189,11 @@ def test_k35_a_lost_learner_is_an_error_in_bounded_time(free_port, fate, patienc
             group.average_(torch.zeros(3), 1)
         assert time.monotonic() - began < 10.0
         other.kill()
+
+
+def test_a_port_that_is_taken_is_told_as_such():
+    """The runtime looks for these words, and tries another port."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        context = LearnerContext(0, 2, f"127.0.0.1:{taken.getsockname()[1]}", "cpu", 1, 0)
+        with pytest.raises(LearnerLostError, match=r"(?i)EADDRINUSE|address already in use"):
+            process_group(context, patience_s=5.0)

@@ -58,7 +58,10 @@ IN_FILES: list[tuple[tuple[str, ...], str]] = [
     ((*DQN, "modules.learner.tau=2"), "modules.learner.tau: must be at most 1, not 2"),
     ((*DQN, "modules.learner.clip=0.2"), "modules.learner.clip: unknown key ('clip' is a key of ppo) [algo"),
     ((*PPO, "runner.num_samplers=0"), "runner.num_samplers: must be 'auto' or at least 1, not 0"),
-    ((*PPO, "runner.num_learners=2"), "runner.num_learners: ppo learns in one process, not in 2"),
+    (
+        (*PPO, "runner.num_learners=3", "runner.num_samplers=2"),
+        "runner.num_learners: 3 learners need at least as many samplers; there are 2",
+    ),
     (
         (*PPO, "agent.module=pppo"),
         "agent.module: unknown algorithm 'pppo' (did you mean 'ppo'?); installed: a2c",

@@ -8,8 +8,6 @@ Letters: T steps, B environments.
 
 from __future__ import annotations
 
-import torch
-
 from omnirl.algorithms.a2c.config import Config, LearnerConfig
 from omnirl.algorithms.shared.on_policy import losses
 from omnirl.algorithms.shared.on_policy.policy_gradient_learner import (
@@ -35,20 +33,19 @@ class Learner(PolicyGradientLearner):
             estimate=self._advantages,
             value_loss=losses.squared_error,
             weight=mean_weight,
+            standardize=config.learner.normalize_advantages,
         )
 
     def _advantages(self, batch: RolloutBatch, log_prob: Array, before: Array, after: Array) -> Estimate:
         """GAE [T, B]; the log-probabilities do not enter, since the actions are those of this very policy."""
-        advantages, targets = gae(
-            batch.reward,
-            before,
-            after,
-            batch.terminated,
-            batch.truncated,
-            gamma=self.config.gamma,
-            gae_lambda=self.config.gae_lambda,
+        return Estimate(
+            *gae(
+                batch.reward,
+                before,
+                after,
+                batch.terminated,
+                batch.truncated,
+                gamma=self.config.gamma,
+                gae_lambda=self.config.gae_lambda,
+            )
         )
-        if self.config.normalize_advantages:
-            flat = torch.from_numpy(advantages.reshape(-1))
-            advantages = losses.standardize_minibatches(flat, len(flat)).numpy().reshape(advantages.shape)
-        return Estimate(advantages, targets)

@@ -40,6 +40,7 @@ class Learner(PolicyGradientLearner):
             estimate=self._corrected,
             value_loss=losses.half_squared_error,
             weight=sum_weight,
+            figures=("approx_kl", "clip_fraction"),
         )
 
     def _corrected(self, batch: RolloutBatch, log_prob: Array, before: Array, after: Array) -> Estimate:
@@ -62,8 +63,8 @@ class Learner(PolicyGradientLearner):
         return Estimate(
             advantages,
             targets,
-            {
-                "approx_kl": float(losses.kl_estimates(torch.from_numpy(log_rhos))[1]),
-                "clip_fraction": float((log_rhos > np.log(config.rho_bar)).mean()),
-            },
+            (
+                float(losses.kl_estimates(torch.from_numpy(log_rhos))[1]),
+                float((log_rhos > np.log(config.rho_bar)).mean()),
+            ),
         )

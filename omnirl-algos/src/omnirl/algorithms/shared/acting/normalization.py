@@ -36,16 +36,12 @@ class RunningMeanStd:
     def update(self, rows: Array) -> None:
         """Add the rows [N, *shape]. Rows of non-finite moments are left out altogether: one would spoil
         all."""
-        if len(rows) == 0:
-            return
-        rows = rows.astype(np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):
-            mean, var = rows.mean(axis=0), rows.var(axis=0)
-        if np.isfinite(mean).all() and np.isfinite(var).all():
-            self.merge(mean, var, float(len(rows)))
+        self.merge(*moments(rows))
 
     def merge(self, mean: Array, var: Array, count: float) -> None:
         """Add ``count`` rows of this mean and population variance."""
+        if count == 0:
+            return
         total = self.count + count
         delta = mean - self.mean
         squares = self.var * self.count + var * count + delta**2 * (self.count * count / total)
@@ -70,6 +66,19 @@ class RunningMeanStd:
         self.count = float(state["count"])
 
 
+def moments(rows: Array) -> tuple[Array, Array, float]:
+    """Mean and population variance [*shape] of rows [N, *shape], float64, and N; a count of 0 says that they are to be
+    left out, since there are none or some are not finite."""
+    nothing = np.zeros(rows.shape[1:]), np.zeros(rows.shape[1:]), 0.0
+    if len(rows) == 0:
+        return nothing
+    rows = rows.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean, var = rows.mean(axis=0), rows.var(axis=0)
+    finite = np.isfinite(mean).all() and np.isfinite(var).all()
+    return (mean, var, float(len(rows))) if finite else nothing
+
+
 def normalize(rows: Array, mean: Array, scale: Array) -> Array:
     """clip((rows - mean) * scale, -10, 10), float32 [N, *obs]."""
     result = np.subtract(rows, mean, dtype=np.float32)
@@ -89,7 +98,22 @@ class ObservationNormalizer:
 
     def observe(self, rows: Array) -> None:
         """Add observations [N, size] to the pending statistics."""
-        self.pending.update(rows)
+        self.take(self.measure(rows))
+
+    @property
+    def measured_size(self) -> int:
+        """How many numbers ``measure`` gives: 2 size + 1."""
+        return 2 * len(self.mean) + 1
+
+    def measure(self, rows: Array) -> Array:
+        """What is to be added for observations [N, size], as numbers that another process may take."""
+        mean, var, count = moments(rows)
+        return np.concatenate((mean, var, (count,)))
+
+    def take(self, measured: Array) -> None:
+        """Add what was measured, here or on another learner."""
+        size = len(self.mean)
+        self.pending.merge(measured[:size], measured[size:-1], float(measured[-1]))
 
     def activate(self) -> None:
         """Make the pending statistics the active ones."""
@@ -134,6 +158,11 @@ class ReturnNormalizer:
 
     def observe(self, rollout: Rollout) -> None:
         """Add the discounted returns of T x B steps to the pending statistics."""
+        self.take(self.measure(rollout))
+
+    def measure(self, rollout: Rollout) -> Array:
+        """What is to be added for T x B steps, and where the sampler's returns stand after them, as numbers [6 + B]
+        that another process may take; the next rollout of the sampler goes on from there."""
         steps, envs = rollout.reward.shape
         incarnation, number, current = self._streams.get(rollout.sampler, (-1, -1, np.zeros(0)))
         goes_on = (incarnation, number + 1, len(current)) == (rollout.incarnation, rollout.number, envs)
@@ -145,11 +174,25 @@ class ReturnNormalizer:
             running += rollout.reward[t]
             returns[t] = running
             running *= goes_on_after[t]
-        self.pending.update(returns.reshape(-1))
+        mean, var, count = moments(returns.reshape(-1))
+        stream = (rollout.sampler, rollout.incarnation, rollout.number)
+        measured = np.concatenate(((float(mean), float(var), count, *stream), running))
+        self._place(measured)
+        return measured
+
+    def take(self, measured: Array) -> None:
+        """Add what was measured, here or on another learner."""
+        mean, var, count = measured[:3]
+        self.pending.merge(mean, var, float(count))
+        self._place(measured)
+
+    def _place(self, measured: Array) -> None:
+        sampler, incarnation, number = map(int, measured[3:6])
+        running = measured[6:].copy()
         if np.isfinite(running).all():
-            self._streams[rollout.sampler] = (rollout.incarnation, rollout.number, running)
+            self._streams[sampler] = (incarnation, number, running)
         else:
-            self._streams.pop(rollout.sampler, None)
+            self._streams.pop(sampler, None)
 
     def activate(self) -> None:
         """Make the pending statistics the active ones."""

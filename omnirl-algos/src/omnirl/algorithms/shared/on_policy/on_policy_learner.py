@@ -25,11 +25,14 @@ from omnirl.algorithms.shared.acting.observations import (
 )
 from omnirl.algorithms.shared.on_policy.on_policy_config import OnPolicyConfig, OnPolicyLearnerConfig
 from omnirl.algorithms.shared.on_policy.rollout_batch import RolloutBatch, join_rollouts
+from omnirl.algorithms.shared.on_policy.running_statistics import RunningStatistics
+from omnirl.algorithms.shared.on_policy.shards import Shard, shard_of
 from omnirl.algorithms.shared.training import likelihoods
 from omnirl.algorithms.shared.training.flat_optimizers import FlatOptimizer
 from omnirl.algorithms.shared.training.flat_parameters import FlatParameters
 from omnirl.algorithms.shared.training.likelihoods import ArrayOrTensor
 from omnirl.algorithms.shared.training.metric_sums import MetricSums
+from omnirl.algorithms.shared.training.process_group import process_group
 from omnirl.api import (
     Array,
     Clock,
@@ -45,8 +48,9 @@ from omnirl.networks.actor_critic import ActorCritic
 from omnirl.networks.backpropagation import backpropagation, gradient_of
 from omnirl.networks.initialization import generator
 
-Update: TypeAlias = Callable[[RolloutBatch, Clock], None]
-"""Moves the parameters and adds the figures of that to the metrics."""
+Update: TypeAlias = Callable[[RolloutBatch | None, Shard, Clock], None]
+"""Moves the parameters and adds the figures of that to the metrics. Without a batch this learner has no samples, but
+another one has, and moves the same parameters."""
 
 
 class OnPolicyLearner:
@@ -86,8 +90,12 @@ class OnPolicyLearner:
         self.parameters = FlatParameters(self.network, self.device)
         self.backpropagation = backpropagation(self.network)
         self.optimizer = optimizer(self.parameters)
-        self.observations = ObservationNormalizer(vectors) if self.config.normalize_observations else None
-        self.returns = ReturnNormalizer(self.config.gamma) if self.config.normalize_returns else None
+        self.group = process_group(context)
+        self.statistics = RunningStatistics(
+            ObservationNormalizer(vectors) if self.config.normalize_observations else None,
+            ReturnNormalizer(self.config.gamma) if self.config.normalize_returns else None,
+            self.group,
+        )
         self._metrics = MetricSums(figures, self.device)
         self._change = update
 
@@ -98,21 +106,20 @@ class OnPolicyLearner:
 
     def observe(self, rollout: Rollout) -> None:
         """Add to the pending statistics. The last row of observations is the next rollout's first."""
-        if self.observations is not None:
+        if self.statistics.observations is None:
+            self.statistics.observe(None, rollout)
+        else:
             rows = network_input(time_rows(rollout.observations(), slice(-1)), self._observation)
-            self.observations.observe(vectors_of(rows, self._observation))
-        if self.returns is not None:
-            self.returns.observe(rollout)
+            self.statistics.observe(vectors_of(rows, self._observation), rollout)
 
     def learn(self, batch: Sequence[Rollout], clock: Clock) -> None:
-        """One update. An empty batch changes nothing but the version."""
-        if batch:
-            if self.returns is not None:
-                self.returns.activate_first()
-            self._change(self._joined(batch), clock)
-        for normalizer in (self.observations, self.returns):
-            if normalizer is not None:
-                normalizer.activate()
+        """One update, of all learners together. Where none of them has a rollout nothing changes but the version."""
+        shard = shard_of(self.group, batch)
+        self.statistics.merge()
+        if shard.count:
+            self.statistics.activate_first()
+            self._change(self._joined(batch) if batch else None, shard, clock)
+        self.statistics.activate()
 
     def _joined(self, rollouts: Sequence[Rollout]) -> RolloutBatch:
         return join_rollouts(
@@ -120,13 +127,14 @@ class OnPolicyLearner:
             network_input=self._network_input,
             action_mask=action_mask,
             actions=self._head.network_action,
-            rewards=self.returns or _unchanged,
+            rewards=self.statistics.returns or _unchanged,
             device=self.device,
         )
 
     def _network_input(self, obs: Obs) -> Array:
         rows = network_input(obs, self._observation)
-        return rows if self.observations is None else with_vectors(rows, self._observation, self.observations)
+        normalizer = self.statistics.observations
+        return rows if normalizer is None else with_vectors(rows, self._observation, normalizer)
 
     def _likelihood(self, outputs: ArrayOrTensor, action: ArrayOrTensor) -> likelihoods.Likelihood:
         if self.network.log_std is not None:
@@ -154,19 +162,19 @@ class OnPolicyLearner:
     def get_weights(self) -> Mapping[str, Array]:
         """The policy's parameters and the active statistics."""
         weights = self.parameters.arrays(self.network.acting_names())
-        return weights if self.observations is None else {**weights, **self.observations.weights()}
+        normalizer = self.statistics.observations
+        return weights if normalizer is None else {**weights, **normalizer.weights()}
 
     def reduce(self, array: Array, op: Literal["sum", "max"]) -> Array:
-        """The identity: there is one learner."""
-        return array
+        """Over the learners; the identity with one."""
+        return self.group.reduce(array, op)
 
     def state_dict(self) -> dict[str, Any]:
         """Parameters, optimizer, statistics and the sums behind the unfinished row of the log."""
         return {
             "parameters": self.parameters.arrays(),
             "optimizer": self.optimizer.state_dict(),
-            "observations": {} if self.observations is None else self.observations.state_dict(),
-            "returns": {} if self.returns is None else self.returns.state_dict(),
+            **self.statistics.state_dict(),
             "metrics": self._metrics.state_dict(),
         }
 
@@ -174,10 +182,7 @@ class OnPolicyLearner:
         """Restore. KeyError or ValueError where the state is of another network or configuration."""
         self.parameters.load(state["parameters"])
         self.optimizer.load_state_dict(state["optimizer"])
-        if self.observations is not None:
-            self.observations.load_state_dict(state["observations"])
-        if self.returns is not None:
-            self.returns.load_state_dict(state["returns"])
+        self.statistics.load_state_dict(state)
         self._metrics.load_state_dict(state["metrics"])
 
 

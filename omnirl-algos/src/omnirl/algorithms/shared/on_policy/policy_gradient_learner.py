@@ -9,7 +9,7 @@ Letters: T steps, B environments, N = T * B samples; O outputs of the policy; A 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -25,28 +25,44 @@ from omnirl.algorithms.shared.on_policy.policy_gradient_config import (
 )
 from omnirl.algorithms.shared.on_policy.returns import explained_variance
 from omnirl.algorithms.shared.on_policy.rollout_batch import RolloutBatch
+from omnirl.algorithms.shared.on_policy.shards import Shard
 from omnirl.algorithms.shared.training.flat_optimizers import FlatAdam, FlatOptimizer, FlatRMSprop
 from omnirl.algorithms.shared.training.flat_parameters import FlatParameters, clip_gradient_
 from omnirl.algorithms.shared.training.likelihoods import ArrayOrTensor, Likelihood
 from omnirl.algorithms.shared.training.torch_masks import legal_logits
 from omnirl.api import Array, Clock, EnvSpec, LearnerContext, value_at
 
-_FIGURES = ("policy_loss", "value_loss", "entropy", "grad_norm")
+_FIGURES = ("policy_loss", "value_loss", "entropy")
+_NOTHING = (np.zeros(0, np.float32),) * 3
 
 ValueLoss: TypeAlias = Callable[[ArrayOrTensor, ArrayOrTensor], tuple[ArrayOrTensor, ArrayOrTensor]]
 """``(values [N], targets [N])`` -> the loss of each sample [N] and the gradient [N] of their mean."""
 
 
 class Estimate(NamedTuple):
-    """Advantages and value targets, each [T, B], and figures for the log."""
+    """Advantages and value targets, each [T, B], and further figures for the log, means over the samples."""
 
     advantages: Array
     targets: Array
-    figures: Mapping[str, float] = {}
+    figures: tuple[float, ...] = ()
 
 
 Estimator: TypeAlias = Callable[[RolloutBatch, Array, Array, Array], Estimate]
 """``(batch, log-probabilities of the actions now, values before, values after)``, each [T, B]."""
+
+
+class _Seen(NamedTuple):
+    """One forward pass: outputs and values of all inputs, the actions' likelihood, the values before them [T, B]."""
+
+    outputs: ArrayOrTensor
+    values: ArrayOrTensor
+    likelihood: Likelihood
+    before: Array
+    estimate: Estimate
+
+    def of_samples(self) -> tuple[Array, ...]:
+        """Advantages, targets and values before, [N] each."""
+        return tuple(array.reshape(-1) for array in (*self.estimate[:2], self.before))
 
 
 class Loss(NamedTuple):
@@ -83,8 +99,9 @@ def loss_of(
 class PolicyGradientLearner(OnPolicyLearner):
     """See :mod:`omnirl.algorithms.shared.on_policy.on_policy_learner`.
 
-    ``estimate`` gives advantages and targets, constants to the gradient; ``weight`` what each of N samples weighs in
-    the loss, see :func:`loss_of`.
+    ``estimate`` gives advantages and targets, constants to the gradient, and the ``figures`` of these names;
+    ``standardize`` brings the advantages of an update to mean 0 and standard deviation 1; ``weight`` is what each of N
+    samples weighs in the loss, see :func:`loss_of`.
     """
 
     config: PolicyGradientLearnerConfig
@@ -98,46 +115,68 @@ class PolicyGradientLearner(OnPolicyLearner):
         estimate: Estimator,
         value_loss: ValueLoss,
         weight: Callable[[int], float],
+        standardize: bool = False,
+        figures: tuple[str, ...] = (),
     ) -> None:
         optimizer = partial(_optimizer, config.learner)
-        super().__init__(config, spec, context, optimizer=optimizer, figures=_FIGURES, update=self._update)
+        names = (*_FIGURES, *figures, "grad_norm")
+        super().__init__(config, spec, context, optimizer=optimizer, figures=names, update=self._update)
         self._estimate, self._value_loss, self._weight = estimate, value_loss, weight
+        self._standardize, self._figures = standardize, len(names) - 1
 
-    def _update(self, batch: RolloutBatch, clock: Clock) -> None:
-        config, count = self.config, len(batch)
-        lr = value_at(config.lr, clock)
+    def _update(self, batch: RolloutBatch | None, shard: Shard, clock: Clock) -> None:
+        lr = value_at(self.config.lr, clock)
         # Every gradient is written over, but not the gaps between them, where a NaN would stay for ever.
         self.parameters.gradient.zero_()
         # A non-finite number is no surprise here: it is looked for at the end.
         with np.errstate(all="ignore"):
-            outputs, values = map(self._plain, self.backpropagation.forward(batch.inputs))
-            mask = () if batch.mask is None else (self._plain(batch.mask),)
-            likelihood = self._likelihood(legal_logits(outputs[:count], *mask), self._plain(batch.action))
-            before, after = batch.values_before_and_after(_host(values))
-            log_prob = _host(likelihood.log_prob).reshape(before.shape)
-            estimate = self._estimate(batch, log_prob, before, after)
-            advantages, targets = (
-                self._plain(torch.from_numpy(array.reshape(-1)).to(self.device)) for array in estimate[:2]
-            )
-            loss = loss_of(
-                likelihood,
-                advantages,
-                values[:count],
-                targets,
-                value_loss=self._value_loss,
-                vf_coef=config.vf_coef,
-                ent_coef=value_at(config.ent_coef, clock),
-                weight=self._weight(count),
-            )
-            explained = explained_variance(estimate.targets, before)
-        self._backward(_padded(loss.d_outputs, outputs), loss.d_log_std, _padded(loss.d_values, values))
-        norm = clip_gradient_(self.parameters.gradient, config.max_grad_norm)
-        means = [_mean(part) for part in (loss.policy_loss, loss.value_loss, likelihood.entropy)]
-        health = torch.stack((*means, norm)).sum()
+            seen = None if batch is None else self._forward(batch)
+            advantages, targets, before = shard.gathered(*(_NOTHING if seen is None else seen.of_samples()))
+            if self._standardize:
+                flat = torch.from_numpy(advantages)
+                advantages = losses.standardize_minibatches(flat, shard.count).numpy()
+            explained = explained_variance(targets, before)
+            if seen is None:
+                figures = torch.zeros(self._figures, device=self.device)
+            else:
+                figures = self._learn_from(seen, advantages[shard.places], self._weight(shard.count), clock)
+        self.group.sum_(self.parameters.gradient)
+        self.group.average_(figures, 0 if batch is None else len(batch))
+        norm = clip_gradient_(self.parameters.gradient, self.config.max_grad_norm)
+        health = figures[: len(_FIGURES)].sum() + norm
         finite = (health - health).eq_(0.0)  # 1, and 0 where it is infinite or not a number
         self.optimizer.step(lr, finite)
-        host = {"explained_variance": explained, "lr": lr, **estimate.figures}
-        self._metrics.add((*means, norm), finite, host)
+        self._metrics.add((*figures.unbind(), norm), finite, {"explained_variance": explained, "lr": lr})
+
+    def _forward(self, batch: RolloutBatch) -> _Seen:
+        outputs, values = map(self._plain, self.backpropagation.forward(batch.inputs))
+        mask = () if batch.mask is None else (self._plain(batch.mask),)
+        likelihood = self._likelihood(legal_logits(outputs[: len(batch)], *mask), self._plain(batch.action))
+        before, after = batch.values_before_and_after(_host(values))
+        log_prob = _host(likelihood.log_prob).reshape(before.shape)
+        return _Seen(outputs, values, likelihood, before, self._estimate(batch, log_prob, before, after))
+
+    def _learn_from(self, seen: _Seen, advantages: Array, weight: float, clock: Clock) -> Tensor:
+        """Write the gradient of the samples held here, and give the means of their figures."""
+        of_samples = (advantages, seen.estimate.targets.reshape(-1))
+        gains, targets = (self._plain(torch.from_numpy(array).to(self.device)) for array in of_samples)
+        loss = loss_of(
+            seen.likelihood,
+            gains,
+            seen.values[: len(gains)],
+            targets,
+            value_loss=self._value_loss,
+            vf_coef=self.config.vf_coef,
+            ent_coef=value_at(self.config.ent_coef, clock),
+            weight=weight,
+        )
+        self._backward(
+            _padded(loss.d_outputs, seen.outputs), loss.d_log_std, _padded(loss.d_values, seen.values)
+        )
+        means = [part.mean() for part in (loss.policy_loss, loss.value_loss, seen.likelihood.entropy)]
+        if self.device.type == "cpu":
+            return torch.tensor([*map(float, means), *seen.estimate.figures])
+        return torch.cat((torch.stack(means), torch.tensor(seen.estimate.figures, device=self.device)))
 
 
 def _optimizer(settings: PolicyGradientLearnerConfig, parameters: FlatParameters) -> FlatOptimizer:
@@ -156,10 +195,6 @@ def _padded(rows: ArrayOrTensor, like: ArrayOrTensor) -> Tensor:
     result = torch.zeros_like(torch.as_tensor(like))
     result[: len(rows)] = torch.as_tensor(rows)
     return result
-
-
-def _mean(part: ArrayOrTensor) -> Tensor:
-    return torch.as_tensor(part.mean(), dtype=torch.float32)
 
 
 def mean_weight(count: int) -> float:

@@ -9,7 +9,6 @@ Letters: K learners, N rows.
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,21 +101,22 @@ class GlooGroup:
     """``size`` processes that meet at ``host:port``, where rank 0 listens."""
 
     def __init__(self, rank: int, size: int, host: str, port: int, patience_s: float) -> None:
-        from torch.distributed import ProcessGroupGloo, TCPStore
+        from torch import distributed
 
+        torch_distributed: Any = distributed  # whose stubs miss half of what it has
+        gloo = torch_distributed.ProcessGroupGloo
         self.rank, self.size = rank, size
         patience = timedelta(seconds=patience_s)
         with self._telling_who_is_lost():
             # Kept, since the connections of others may still be under way when ours are made.
-            self._store: Any = TCPStore(host, port, size, rank == 0, timeout=patience, wait_for_workers=False)
-            if os.environ.get("GLOO_SOCKET_IFNAME"):
-                self._group: Any = ProcessGroupGloo(self._store, rank, size, timeout=patience)
-            else:
-                # By itself gloo listens where the host's name points to: often an address that others cannot reach.
-                options: Any = ProcessGroupGloo._Options()
-                options._devices = [ProcessGroupGloo.create_device(hostname=_address_towards(host, port))]
-                options._timeout = patience
-                self._group = ProcessGroupGloo(self._store, rank, size, options)
+            self._store: Any = torch_distributed.TCPStore(
+                host, port, size, rank == 0, timeout=patience, wait_for_workers=False
+            )
+            # By itself gloo listens where the host's name points to: often an address that others cannot reach.
+            options = gloo._Options()
+            options._devices = [gloo.create_device(hostname=_address_towards(host, port))]
+            options._timeout = patience
+            self._group: Any = gloo(self._store, rank, size, options)
 
     def reduce(self, array: Array, op: Literal["sum", "max"]) -> Array:
         """A new array. TypeError where its numbers are none that gloo adds up."""
