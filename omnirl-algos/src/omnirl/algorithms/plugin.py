@@ -49,6 +49,7 @@ def _policy_gradient(name: str, summary: str, figures: tuple[str, ...] = ()) -> 
             actions=("discrete", "multi_discrete", "continuous"),
             observations=("vector", "image", "dict"),
             action_mask=True,
+            learners=True,
         ),
         figures=("policy_loss", "value_loss", "entropy", *figures, "explained_variance"),
     )
