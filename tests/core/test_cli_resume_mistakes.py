@@ -67,3 +67,15 @@ def test_a_sampler_of_another_width_is_refused_in_a_line(here, capsys):
     err = capsys.readouterr().err
     assert "the checkpoint's sampler has 2 environments, this one 5" in err
     assert err.count("\n") == 1
+
+
+def test_what_does_not_fit_is_named_with_its_values_then_and_now(here, capsys):
+    resume = ["resume", "here", "--local", "runner.max_updates=9"]
+    assert run([*resume, "modules.memory.kind=replay", "modules.learner.lr=0.5"]) == 5
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        "the checkpoint does not fit this configuration, which was changed since it was written: "
+    )
+    assert 'modules.memory.kind was "queue", is "replay"' in line
+    assert "modules.learner.lr was 0.01, is 0.5" in line
+    assert "resume with the values that it was written with, or train anew in another --run-dir (" in line

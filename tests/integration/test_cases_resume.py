@@ -194,3 +194,26 @@ def test_k34_a_renamed_parameter_is_an_error(
     assert failed.value.exit_code == 4
     assert len(renamed) == 1  # said at the first rollout, since no restart could mend it
     assert read.rows(tmp_path / "run") == []
+
+
+def test_a_resume_with_another_network_names_the_setting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    omnirl.run.train(ppo(folder, 2), local=True)
+    resume = ["resume", str(folder), "runner.max_updates=3", "--local", "--quiet"]
+    assert run([*resume, "modules.network.hidden_sizes=[16]"]) == 5
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "modules.network.hidden_sizes was [8], is [16]: resume with the values" in line
+    assert run(resume) == 0
+
+
+def test_a_resume_with_other_wrappers_says_so_where_it_does_not_repeat(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    omnirl.run.train(ppo(folder, 2), local=True)
+    resume = ["resume", str(folder), "runner.max_updates=3", "--local", "--no-progress"]
+    assert run([*resume, "env.wrappers=[{frame_skip: {frames: 2}}]"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "did not repeat exactly" in line]
+    assert 'env.wrappers was [], is [{"frame_skip": {' in line

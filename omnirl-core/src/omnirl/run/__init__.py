@@ -38,6 +38,7 @@ from omnirl.run.sources import RUNS, Source, configure, configured_agent, saved_
 from omnirl.run.viewing import Recording, enjoy, record
 from omnirl.runtime import setup
 from omnirl.runtime.agents import agent_path, load_agent
+from omnirl.runtime.changes import explained
 from omnirl.runtime.dispatch import ObserverThread
 from omnirl.runtime.evaluate import Evaluation, play, summarise
 from omnirl.runtime.plan import WorkerPlan
@@ -80,15 +81,16 @@ def train(
     if not isinstance(config, ResolvedConfig):
         config = configure(config, overrides=overrides, registry=registry)
     watchers = [*_default_observers(registry, observers), *observer_objects]
-    with claimed(_folder(config, resume)) as folder:
     if local:
         check.check_one_process(config)
+    with claimed(_folder(config, resume)) as folder:
         earlier = files.load_file(folder.path / CONFIG_FILE).data if folder.resume else None
-        prepared = prepare(setup.decide(config, earlier), folder)
+        prepared = prepare(setup.decide(config, earlier), folder, earlier)
         thread = ObserverThread(watchers)
         try:
             thread.send("run_started", prepared.info(local))
-            summary = _run(prepared, thread, local)
+            with explained(prepared.changes):
+                summary = _run(prepared, thread, local)
         except BaseException as error:
             thread.send("run_finished", prepared.failed(error))
             raise

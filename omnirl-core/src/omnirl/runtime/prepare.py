@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from omnirl.api.observer import RunInfo, RunSummary
 from omnirl.config import check, files
 from omnirl.config.resolve import ResolvedConfig
 from omnirl.runtime import checkpoint, setup
 from omnirl.runtime.agents import check_fits
+from omnirl.runtime.changes import Changes
 from omnirl.runtime.checkpoint import Loaded
 from omnirl.runtime.logbook import columns
 from omnirl.runtime.pacing import StopTarget
@@ -35,6 +37,7 @@ class PreparedRun:
     settings: TrainSettings
     resumed: Loaded | None
     notices: tuple[str, ...]
+    changes: Changes
 
     def info(self, local: bool) -> RunInfo:
         """What observers are told at the start."""
@@ -58,10 +61,10 @@ class PreparedRun:
             total_steps=self.target.steps,
             num_samplers=plan.num_samplers,
             num_evaluators=plan.num_evaluators,
+            num_learners=plan.num_learners,
             transport="local" if local else "ray",
             resumed_from=self.resumed.manifest["counters"]["updates"] if self.resumed else None,
             config=config.plain(),
-            num_learners=plan.num_learners,
             notices=tuple(notices),
         )
 
@@ -90,9 +93,6 @@ class PreparedRun:
         )
 
 
-def _replace(path: Path, content: bytes) -> None:
-    unfinished = path.with_name(f"{path.name}.tmp")
-    unfinished.write_bytes(content)
 def _other_learners(resumed: Loaded, plan: WorkerPlan) -> str:
     """What a resume with another number of learners keeps."""
     before = f"{resumed.learners} learner{'' if resumed.learners == 1 else 's'}"
@@ -104,6 +104,9 @@ def _other_learners(resumed: Loaded, plan: WorkerPlan) -> str:
     return f"{text}, what was collected for the next updates is left out{again}"
 
 
+def _replace(path: Path, content: bytes) -> None:
+    unfinished = path.with_name(f"{path.name}.tmp")
+    unfinished.write_bytes(content)
     os.replace(unfinished, path)
 
 
@@ -115,8 +118,11 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_ino, status.st_mtime_ns
 
 
-def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
-    """Check a decided configuration against its environment and its checkpoint.
+def prepare(
+    config: ResolvedConfig, folder: RunFolder, earlier: Mapping[str, Any] | None = None
+) -> PreparedRun:
+    """Check a decided configuration against its environment and its checkpoint. earlier: the content of the folder's
+    run_config.yaml, where the run goes on.
 
     Raises ConfigError, or CheckpointError where the folder's checkpoint does not fit.
     """
@@ -132,6 +138,7 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
     if folder.resume:
         resumed = checkpoint.load_latest(folder.path)
         check_fits(str(resumed.path), resumed.manifest, config.algorithm.name, env_spec)
+    changes = Changes.between(earlier or {}, config.plain() if earlier else {})
     remove_leftovers(folder.path)
     described = {
         "algorithm": config.algorithm.name,
@@ -147,6 +154,7 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
         keep_best=runner.keep_best,
         manifest=described,
         agent_meta={**described, "config": config.plain()},
+        env_changes=changes.env,
     )
     names = columns(env_spec.eval_metrics, config.algorithm.metric_names)
     settings = TrainSettings(
@@ -160,12 +168,12 @@ def prepare(config: ResolvedConfig, folder: RunFolder) -> PreparedRun:
     )
     notices = [folder.notice] if folder.notice else []
     notices += [*(resumed.notices if resumed else ()), *config.notes, *env_spec.notes]
+    if resumed is not None and resumed.learners != plan.num_learners:
+        notices.append(_other_learners(resumed, plan))
     made = resumed.manifest["counters"]["updates"] if resumed else 0
     if made >= target.updates:
         notices.append(
             f"nothing is left to train: {made} updates were made and the target is {target.updates}; raise "
             "runner.max_updates or runner.max_steps"
         )
-    return PreparedRun(config, plan, target, settings, resumed, tuple(notices))
-    if resumed is not None and resumed.learners != plan.num_learners:
-        notices.append(_other_learners(resumed, plan))
+    return PreparedRun(config, plan, target, settings, resumed, tuple(notices), changes)

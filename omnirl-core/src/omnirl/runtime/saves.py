@@ -24,7 +24,7 @@ _MOST_FAILED = 3
 @dataclass(frozen=True)
 class SaveSettings:
     """Where and what. interval: seconds. keep_last, keep_best: numbers of agent files. manifest, agent_meta:
-    what files say of the run beside its counters."""
+    what files say of the run beside its counters. env_changes: of the environment since the run began, for messages."""
 
     run_dir: str
     interval: float
@@ -33,6 +33,7 @@ class SaveSettings:
     keep_best: int
     manifest: Mapping[str, Any]
     agent_meta: Mapping[str, Any]
+    env_changes: tuple[str, ...] = ()
 
 
 class Saves:
@@ -68,8 +69,8 @@ class Saves:
                 **settings.manifest,
                 "counters": counters,
                 "memory": settings.memory,
-                "finished": finished,
                 "learners": self._crew.plan.num_learners,
+                "finished": finished,
             },
             tree={
                 "driver": {**self._state.state_dict(), "incarnations": incarnations},
@@ -146,7 +147,8 @@ class Saves:
             if not self._answer(slot, ref):
                 self._state.exact = False
                 text = f"{slot.name}: its environment did not repeat exactly; new episodes were begun"
-                self._observers.send("event", text)
+                changed = "; ".join(self._settings.env_changes)
+                self._observers.send("event", f"{text} (changed: {changed})" if changed else text)
 
     def _answer(self, slot: Slot, ref: Ref) -> Any:
         """A sampler's answer; a checkpoint that does not fit it is the user's to mend."""
