@@ -224,6 +224,24 @@ def test_a_rank_that_cannot_be_built_is_told_though_another_waits_for_it(
         team.train(team.config(tmp_path / "a"))
 
 
+def test_the_reason_counts_and_not_that_another_rank_noticed(
+    tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rank 0 is told first, its connection being gone, that it has lost rank 1, which only then says why."""
+
+    def build(self: Any, config: Any, spec: Any, context: Any) -> None:
+        if context.rank == 1:
+            team.modules.Table.at(context.rendezvous, context.world_size).barrier.abort()
+            threading.Event().wait(0.5)
+            raise ConfigError("modules.learner: not on this machine")
+        original(self, config, spec, context)
+
+    original = team.modules.TeamLearner.__init__
+    monkeypatch.setattr(team.modules.TeamLearner, "__init__", build)
+    with pytest.raises(ConfigError, match="not on this machine"):
+        team.train(team.config(tmp_path / "a"))
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_port_that_was_taken_in_between_is_tried_again_once(
     tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch, times: int

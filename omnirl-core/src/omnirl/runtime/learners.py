@@ -24,6 +24,7 @@ from omnirl.runtime.transport import Ref, Transport, Worker, WorkerDiedError, Wo
 _CALL_SECONDS = 0.15
 _WAIT_SECONDS = 0.2
 _PULSE_SECONDS = 30.0
+_REASON_SECONDS = 2.0
 _TAKEN = ("eaddrinuse", "address already in use")
 
 
@@ -205,16 +206,24 @@ class Learners:
         return [self._transport.call(worker, method, *args)[0] for worker in self.workers]
 
     def _gather(self, refs: Sequence[Ref]) -> list[Any]:
-        """The ranks' answers. The first failure is raised at once: the other ranks may be waiting for that one."""
+        """The ranks' answers. The first failure is raised at once: the other ranks may be waiting for that one. Where
+        a rank says no more than that it has lost another, that one gets a moment to say why."""
         ranks = {ref: rank for rank, ref in enumerate(refs)}
         answers: dict[int, Any] = {}
-        while ranks:
+        lost: list[_RankFailedError] = []
+        end = math.inf
+        while ranks and time.monotonic() < end:
             for ref in self._transport.wait(list(ranks), _WAIT_SECONDS):
                 rank = ranks.pop(ref)
                 try:
                     answers[rank] = self._transport.get(ref)
                 except (WorkerDiedError, WorkerRaisedError) as failure:
-                    raise _RankFailedError(rank, failure) from failure
+                    if not _has_lost_another(failure):
+                        raise _RankFailedError(rank, failure) from failure
+                    lost.append(_RankFailedError(rank, failure))
+                    end = min(end, time.monotonic() + _REASON_SECONDS)
+        if lost:
+            raise lost[0]
         return [answers[rank] for rank in range(len(refs))]
 
     # ---------------------------------------------------------------- what failed
@@ -228,7 +237,7 @@ class Learners:
         name, failure = self.workers[cause.rank].name, cause.failure
         if isinstance(failure, WorkerDiedError):
             return LearnerDiedError(str(failure) if self._count == 1 else f"{name}: {failure}")
-        if isinstance(failure.expected, LearnerLostError):
+        if _has_lost_another(failure):
             return LearnerDiedError(str(failure.expected))
         return failure.expected or RuntimeError(f"the {name} failed:\n{failure.traceback}")
 
@@ -252,6 +261,10 @@ class Learners:
             if pulses and time.monotonic() > end:
                 return _RankFailedError(min(pulses.values()), WorkerDiedError("no sign of life"))
         return failed
+
+
+def _has_lost_another(failure: Failure) -> bool:
+    return isinstance(failure, WorkerRaisedError) and isinstance(failure.expected, LearnerLostError)
 
 
 class _RankFailedError(Exception):
