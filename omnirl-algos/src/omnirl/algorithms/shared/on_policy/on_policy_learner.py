@@ -88,6 +88,7 @@ class OnPolicyLearner:
             config.network, self._observation, num_outputs(spec.action), log_std_init, generator(context.seed)
         )
         self.parameters = FlatParameters(self.network, self.device)
+        self._acting_names = self.network.acting_names()
         self.backpropagation = backpropagation(self.network)
         self.optimizer = optimizer(self.parameters)
         self.group = process_group(context)
@@ -161,7 +162,7 @@ class OnPolicyLearner:
 
     def get_weights(self) -> Mapping[str, Array]:
         """The policy's parameters and the active statistics."""
-        weights = self.parameters.arrays(self.network.acting_names())
+        weights = self.parameters.arrays(self._acting_names)
         normalizer = self.statistics.observations
         return weights if normalizer is None else {**weights, **normalizer.weights()}
 
