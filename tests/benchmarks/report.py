@@ -35,6 +35,7 @@ its moment.
 
 Each section says which [run](#runs) it is from: `python -m nox -s bench -- --works sac td3` measures some works anew
 and leaves the others as they are. RLlib takes minutes for as many updates as OmniRL makes in seconds: it makes fewer.
+Of IMPALA the steps of RLlib are those sampled, the steps of OmniRL those learned from.
 
 ![Ratios of OmniRL's throughput to that of Stable-Baselines3 and RLlib](images/benchmarks.png)
 """

@@ -66,15 +66,8 @@ def ppo_modules(work: Work) -> dict[str, Any]:
 def a2c_modules(work: Work) -> dict[str, Any]:
     """A2C's sections."""
     learner = {
-        **{
-            "lr": 7e-4,
-            "gamma": 0.99,
-            "gae_lambda": 1.0,
-            "ent_coef": 0.0,
-            "vf_coef": 0.5,
-            "max_grad_norm": 0.5,
-        },
-        **{"optimizer": "rmsprop", "rmsprop_decay": 0.99, "rmsprop_epsilon": 1e-5},
+        **{"lr": 7e-4, "gamma": 0.99, "gae_lambda": 1.0, "ent_coef": 0.0, "vf_coef": 0.5},
+        **{"max_grad_norm": 0.5, "optimizer": "rmsprop", "rmsprop_decay": 0.99, "rmsprop_epsilon": 1e-5},
     }
     return {"learner": learner, "memory": {"unroll_length": work.unroll}, "network": dict(TANH)}
 
@@ -144,7 +137,8 @@ def between_first_and_last(rows: list[dict[str, str]]) -> dict[str, float]:
     """Rates from the first row to the last."""
     first, last = rows[0], rows[-1]
     seconds = float(last["wall_time"]) - float(first["wall_time"])
-    names = {"steps_per_s": "env_steps", "updates_per_s": "updates"}
+    # Steps that were learned from: IMPALA drops rollouts that are too old.
+    names = {"steps_per_s": "trained_steps", "updates_per_s": "updates"}
     return {rate: (int(last[column]) - int(first[column])) / seconds for rate, column in names.items()}
 
 
