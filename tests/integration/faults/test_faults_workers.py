@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import statistics
 from collections.abc import Callable
@@ -46,9 +47,47 @@ def test_kill_9(
     rows = read.rows(tmp_path / "run")
     assert [int(row["updates"]) for row in rows] == list(range(1, updates + 1))
     assert len([row for row in rows if row["eval_return_mean"]]) == updates // 10
-    assert speed(rows[-60:]) > 0.9 * speed(before[-40:])
+    # Back to at least 90 % for a while: what else the machine does slows down other whiles.
+    whiles = [rows[begin : begin + 40] for begin in range(at + 40, updates - 39, 20)]
+    assert max(map(speed, whiles)) > 0.9 * speed(before[-40:])
     collected, stored = int(rows[-1]["env_steps"]), int(rows[-1]["stored_steps"])
     assert collected == stored  # a lost fragment never arrived, so it is not counted as collected
+    assert run.left_over() == []
+
+
+def test_kill_9_stepping_process(
+    start: Callable[..., Any], within: Callable[..., Any], tmp_path: Path, read: Any
+) -> None:
+    """One of those that ``env.vectorization: process`` gives a sampler; the sampler outlives it, its environment does
+    not."""
+    run = start(
+        *("train", "--run-dir", "run", "agent.module=omnirl.testing.algorithm", "runner.log_interval=0"),
+        *(
+            "env.module=gymnasium",
+            "env.id=CartPole-v1",
+            "env.vectorization=process",
+            "runner.max_updates=400",
+        ),
+        *("runner.num_envs_per_sampler=2", "runner.num_evaluators=0", "modules.learner.sleep=0.01"),
+    )
+
+    def stepping() -> dict[int, Any]:
+        return {p.pid: p for p in run.processes() if "omnirl.envs.gymnasium.stepping_process" in p.cmdline()}
+
+    run.until(lambda: len(read.rows(tmp_path / "run")) > 20)
+    before = stepping()
+    (sampler,) = run.workers("Sampler")
+    next(iter(before.values())).send_signal(signal.SIGKILL)
+    with within(
+        "kill -9 a process that steps environments", "the sampler and its others replaced, updates go on", 15
+    ):
+        run.until(lambda: stepping() and before.keys().isdisjoint(stepping()), timeout=30)
+        at = len(read.rows(tmp_path / "run"))
+        run.until(lambda: len(read.rows(tmp_path / "run")) > at + 20, timeout=30)
+    assert sampler.pid not in {process.pid for process in run.workers("Sampler")}
+    assert run.wait(90) == 0, run.output
+    gone = r"sampler 0 was restarted: RuntimeError: the process that stepped sub-environment \S+( to \S+)? is gone"
+    assert re.search(rf"{gone} \(signal SIGKILL\)", run.output)
     assert run.left_over() == []
 
 
@@ -70,6 +109,33 @@ def test_kill_9_learner(
     assert run.left_over() == []
 
 
+@pytest.mark.parametrize("victim", [0, 1])
+def test_kill_9_one_of_two_learners(
+    start: Callable[..., Any], within: Callable[..., Any], tmp_path: Path, read: Any, victim: int
+) -> None:
+    """The other one waits for the dead one in the middle of an update, or is told that its connection is gone."""
+    run = start(
+        *("train", "--run-dir", "run", "agent.module=ppo", "runner.num_learners=2", "runner.num_samplers=2"),
+        *("env.module=omnirl.testing.environments", *SLEEPY, "runner.num_envs_per_sampler=2"),
+        *("modules.memory.unroll_length=16", "modules.learner.minibatch_size=16", "runner.log_interval=0"),
+        *("runner.max_updates=150", "runner.save_interval=0.5", "runner.num_evaluators=0"),
+    )
+    run.until(lambda: len(read.rows(tmp_path / "run")) > 40)
+    before = sorted(run.workers("LearnerWorker"), key=lambda process: process.pid)
+    assert len(before) == 2
+    before[victim].send_signal(signal.SIGKILL)
+    with within("kill -9 one of two learners", "both ended, restored from the checkpoint, updates go on", 30):
+        dead = {process.pid for process in before}
+        run.until(lambda: len({p.pid for p in run.workers("LearnerWorker")} - dead) == 2, timeout=40)
+        assert dead.isdisjoint(process.pid for process in run.workers("LearnerWorker"))
+        at = len(read.rows(tmp_path / "run"))
+        run.until(lambda: len(read.rows(tmp_path / "run")) > at + 20, timeout=40)
+    assert run.wait(120) == 0, run.output
+    assert re.search(r"the learner's process died \(learner [01]: .*going on from update", run.output)
+    assert [int(row["updates"]) for row in read.rows(tmp_path / "run")] == list(range(1, 151))
+    assert run.left_over() == []
+
+
 def test_kill_9_driver(
     start: Callable[..., Any], within: Callable[..., Any], tmp_path: Path, read: Any
 ) -> None:
@@ -86,7 +152,7 @@ def test_kill_9_driver(
     assert [int(row["updates"]) for row in read.rows(tmp_path / "run")] == list(range(1, 201))
 
 
-def test_an_environment_that_hangs(
+def test_k36_an_environment_that_hangs(
     start: Callable[..., Any], within: Callable[..., Any], tmp_path: Path, read: Any
 ) -> None:
     run = start(
@@ -102,7 +168,7 @@ def test_an_environment_that_hangs(
     assert "sampler 0 was restarted: no environment step for 2 s" in run.output
 
 
-def test_an_environment_that_always_raises(
+def test_k36_an_environment_that_always_raises(
     start: Callable[..., Any], within: Callable[..., Any], tmp_path: Path
 ) -> None:
     run = start(
@@ -116,7 +182,9 @@ def test_an_environment_that_always_raises(
     assert run.left_over() == []
 
 
-def test_one_sampler_of_two_raises_once(start: Callable[..., Any], tmp_path: Path, repetition: int) -> None:
+def test_k36_one_sampler_of_two_raises_once(
+    start: Callable[..., Any], tmp_path: Path, repetition: int
+) -> None:
     run = start(
         *TOY,
         *("env.id=bad", "env.mode=raise", "env.at=80", "runner.max_updates=15", "runner.num_samplers=2"),
