@@ -166,11 +166,12 @@ def test_the_network_sees_stacks():
 
 def test_a_run_that_decided_auto_is_the_run_that_was_asked_for():
     """What ``auto`` leaves open is not written, so that it does not come back as if it had been set."""
+    always = {"layer_norm": False, "class": None, "kwargs": {}}
     asked = plain(NetworkConfig())
-    assert asked == {"kind": "auto"}
-    assert plain(NetworkConfig(hidden_sizes=(8,))) == {"kind": "auto", "hidden_sizes": [8]}
+    assert asked == {"kind": "auto", **always}
+    assert plain(NetworkConfig(hidden_sizes=(8,))) == {"kind": "auto", "hidden_sizes": [8], **always}
     stored = plain(NetworkConfig.model_validate(asked).for_observation(ATARI))
-    assert stored == {"kind": "cnn", "hidden_sizes": [512], "activation": "relu"}
+    assert stored == {"kind": "cnn", "hidden_sizes": [512], "activation": "relu", **always}
     assert same_configuration({"network": asked}, {"network": stored})
     assert not same_configuration({"network": {**asked, "hidden_sizes": [8]}}, {"network": stored})
     assert not same_configuration({"network": {"kind": "cnn"}}, {"network": stored})

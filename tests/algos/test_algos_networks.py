@@ -16,7 +16,7 @@ from omnirl.networks.backpropagation import (
 )
 from omnirl.networks.build import build_network
 from omnirl.networks.cnn import ImageFeatures, ImageNetwork
-from omnirl.networks.config import NetworkConfig, ValueNetworkConfig
+from omnirl.networks.config import ActorCriticNetworkConfig, NetworkConfig, ValueNetworkConfig
 from omnirl.networks.initialization import generator
 from omnirl.networks.mlp import MLP
 from omnirl.networks.numpy_mlp import NumpyMLP
@@ -63,7 +63,7 @@ def test_numpy_outputs_are_not_overwritten_and_weights_are_copied():
 
 
 def test_orthogonal_initialisation_has_the_gains_of_the_references():
-    net = ActorCritic(NetworkConfig(), ArraySpec((4,)), 2, -0.5, generator(0))
+    net = ActorCritic(ActorCriticNetworkConfig(), ArraySpec((4,)), 2, -0.5, generator(0))
     wide = net.policy.layers[1].weight.detach()
     torch.testing.assert_close(wide @ wide.T, 2.0 * torch.eye(64), rtol=1e-4, atol=1e-4)
     tall = net.policy.layers[0].weight.detach()  # 64 x 4: the columns are orthogonal
@@ -89,7 +89,7 @@ def test_uniform_initialisation_has_torchs_own_bounds():
 
 @pytest.mark.parametrize("observation", [ArraySpec((4,)), IMAGE])
 def test_a_seed_determines_the_network_and_nothing_else_is_touched(observation):
-    config = NetworkConfig(kind="cnn" if observation is IMAGE else "mlp")
+    config = ActorCriticNetworkConfig(kind="cnn" if observation is IMAGE else "mlp")
     torch.manual_seed(0)
     before = torch.get_rng_state()
     first, same, other = (ActorCritic(config, observation, 2, None, generator(seed)) for seed in (5, 5, 6))
@@ -154,7 +154,7 @@ def test_kind_sets_the_defaults_of_the_other_keys():
 @pytest.mark.parametrize("sizes", [(8, 8), (64, 3), ()])
 def test_gradients_by_hand_equal_autograds(activation, sizes):
     """Also after a batch of another size, and over whatever the gradients held before."""
-    config = NetworkConfig(hidden_sizes=sizes, activation=activation)
+    config = ActorCriticNetworkConfig(hidden_sizes=sizes, activation=activation)
     net = ActorCritic(config, ArraySpec((5,)), 3, None, generator(0))
     for parameter in net.parameters():
         parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator(1))
@@ -176,9 +176,9 @@ def test_gradients_by_hand_equal_autograds(activation, sizes):
 def test_only_two_plain_towers_are_differentiated_by_hand():
     ways = []
     cases = (
-        (NetworkConfig(), ArraySpec((4,))),
-        (NetworkConfig(activation="elu"), ArraySpec((4,))),
-        (NetworkConfig(kind="cnn"), IMAGE),
+        (ActorCriticNetworkConfig(), ArraySpec((4,))),
+        (ActorCriticNetworkConfig(activation="elu"), ArraySpec((4,))),
+        (ActorCriticNetworkConfig(kind="cnn"), IMAGE),
     )
     for config, observation in cases:
         net = ActorCritic(config, observation, 2, None, generator(0))

@@ -10,24 +10,23 @@ from torch import Generator, Tensor, nn
 
 from omnirl.api import ArraySpec
 from omnirl.networks.build import build_network
-from omnirl.networks.cnn import ImageNetwork
-from omnirl.networks.combined import CombinedNetwork
-from omnirl.networks.config import NetworkConfig
+from omnirl.networks.config import ActorCriticNetworkConfig
 from omnirl.networks.mlp import MLP
 
 
 class ActorCritic(nn.Module):
     """observations -> policy outputs [N, O] and values [N].
 
-    For vectors two separate towers; where there are images one trunk under two linear heads, as the Atari references
-    have it. Orthogonal initialisation with gain sqrt(2) in hidden layers, 0.01 in the policy's head, 1 in
+    Two separate networks, or one trunk under two linear heads (``shared``): unless the configuration says which, apart
+    for vectors, and shared where there are images, as the Atari references have it, or a class of the user's own.
+    Orthogonal initialisation with gain sqrt(2) in hidden layers, 0.01 in the policy's head, 1 in
     the value's (Huang et al. 2022). The parameters under ``policy.`` and ``log_std`` [A] (only where
     ``log_std_init`` is given) are all that acting needs.
     """
 
     def __init__(
         self,
-        config: NetworkConfig,
+        config: ActorCriticNetworkConfig,
         observation: ArraySpec,
         outputs: int,
         log_std_init: float | None,
@@ -36,10 +35,13 @@ class ActorCritic(nn.Module):
         super().__init__()
         self.policy = build_network(config, observation, outputs)
         self.policy.init_orthogonal(rng, output_gain=0.01)
-        if isinstance(self.policy, ImageNetwork | CombinedNetwork):
-            self.value = MLP((self.policy.features.output_size, 1), config.activation)
-        else:
-            self.value = MLP((observation.size, *config.hidden_sizes, 1), config.activation)
+        wanted = config.shared_trunk
+        self.shared = not isinstance(self.policy, MLP) if wanted is None else wanted
+        self.value = (
+            MLP((self.policy.num_features, 1), config.activation)
+            if self.shared
+            else build_network(config, observation, 1)
+        )
         self.value.init_orthogonal(rng, output_gain=1.0)
         self.log_std = None if log_std_init is None else nn.Parameter(torch.full((outputs,), log_std_init))
 
@@ -49,15 +51,12 @@ class ActorCritic(nn.Module):
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Policy outputs [N, O] and values [N]."""
-        if isinstance(self.policy, ImageNetwork | CombinedNetwork):
+        if self.shared:
             features = self.policy.features(obs)
             return self.policy.head(features), self.value(features).squeeze(1)
         return self.policy(obs), self.value(obs).squeeze(1)
 
     def values(self, obs: Tensor) -> Tensor:
         """Values [N] alone."""
-        features = (
-            self.policy.features(obs) if isinstance(self.policy, ImageNetwork | CombinedNetwork) else obs
-        )
-        values: Tensor = self.value(features).squeeze(1)
+        values: Tensor = self.value(self.policy.features(obs) if self.shared else obs).squeeze(1)
         return values

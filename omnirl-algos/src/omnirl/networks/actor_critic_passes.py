@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from omnirl.networks.actor_critics import ActorCritics
+from omnirl.networks.actor_critics import Actor, ActorCritics
 from omnirl.networks.ensemble_gradient import EnsemblePass, ensemble_pass
-from omnirl.networks.mlp import MLP
 from omnirl.networks.output_gradient import OutputGradient, output_gradient
 
 
@@ -15,13 +14,13 @@ class Passes(NamedTuple):
     taken, which moves them; ``frozen_critics`` of the actor's; ``target_critics`` of the next ones."""
 
     actor: OutputGradient
-    next_actor: MLP
+    next_actor: Actor
     critics: EnsemblePass
     frozen_critics: EnsemblePass
     target_critics: EnsemblePass
 
 
-def make_passes(networks: ActorCritics, next_actor: MLP, members: int | None = None) -> Passes:
+def make_passes(networks: ActorCritics, next_actor: Actor, members: int | None = None) -> Passes:
     """The actor is judged by the first ``members`` critics (all). To be called when the parameters are where they
     stay, with their ``grad``."""
     return Passes(

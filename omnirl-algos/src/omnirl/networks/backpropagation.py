@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from omnirl.networks.actor_critic import ActorCritic
-from omnirl.networks.mlp import MLP, WRITTEN_OUT, tanh_
+from omnirl.networks.mlp import MLP, tanh_
 
 
 class Backpropagation(Protocol):
@@ -30,7 +30,7 @@ class Backpropagation(Protocol):
 
 def backpropagation(network: ActorCritic) -> Backpropagation:
     """The way to differentiate ``network``, whose parameters must have their ``grad`` by now, and keep it."""
-    if isinstance(network.policy, MLP) and network.policy.activation in WRITTEN_OUT:
+    if isinstance(network.policy, MLP) and network.policy.plain and not network.shared:
         return TowerBackpropagation(network)
     return AutogradBackpropagation(network)
 
@@ -96,6 +96,7 @@ class TowerBackpropagation:
 
     def __init__(self, network: ActorCritic) -> None:
         assert isinstance(network.policy, MLP)
+        assert isinstance(network.value, MLP)
         self._policy, self._value = MLPBackpropagation(network.policy), MLPBackpropagation(network.value)
 
     @torch.no_grad()

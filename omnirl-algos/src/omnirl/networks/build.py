@@ -8,17 +8,20 @@ from omnirl.networks.combined import CombinedNetwork
 from omnirl.networks.config import NetworkConfig
 from omnirl.networks.joined import JoinedSpec
 from omnirl.networks.mlp import MLP
+from omnirl.networks.own_network import OwnNetwork
 
 
 def build_network(
     config: NetworkConfig, observation: ArraySpec, outputs: int
-) -> MLP | ImageNetwork | CombinedNetwork:
+) -> MLP | ImageNetwork | CombinedNetwork | OwnNetwork:
     """A network from a batch of observations to [N, outputs], its parameters not yet initialised.
 
     ``observation`` is what ``network_observation`` gave. The parameters' names depend on the network's kind alone, so
     a policy can be given them by name.
     """
     config = config.for_observation(observation)
+    if config.class_ is not None:
+        return OwnNetwork(config, observation, outputs)
     if isinstance(observation, JoinedSpec) and observation.images:
         return CombinedNetwork(config, observation, outputs)
     if config.kind != "mlp":
@@ -30,5 +33,7 @@ def build_network(
             config.activation,
             kind=config.kind,
             dtype=observation.dtype,
+            normalized=config.layer_norm,
         )
-    return MLP((observation.size, *config.hidden_sizes, outputs), config.activation)
+    sizes = (observation.size, *config.hidden_sizes, outputs)
+    return MLP(sizes, config.activation, normalized=config.layer_norm)

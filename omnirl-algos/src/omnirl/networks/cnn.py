@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Generator, Tensor, nn
 
 from omnirl.api import ConfigError
@@ -16,15 +15,15 @@ from omnirl.networks.config import Activation, ImageKind
 from omnirl.networks.convolutions import MINATAR, NATURE, Convolutions, smallest
 from omnirl.networks.mlp import MLP
 from omnirl.networks.resnet import ResidualConvolutions
+from omnirl.networks.rows import pixels
 
 _PLAIN = {"cnn": NATURE, "minatar": MINATAR}
 
 
 class ImageFeatures(nn.Module):
-    """Convolutions and hidden layers: [N, C, H, W] -> float32 [N, output_size].
+    """Convolutions and hidden layers, ``normalized`` or not: [N, C, H, W] -> float32 [N, output_size].
 
-    Pixels of uint8 are scaled by 1/255 here and nowhere else; those of other dtypes are in [0, 1] already. Raises
-    ConfigError where the image is smaller than the convolutions need (36 x 36 for cnn).
+    Raises ConfigError where the image is smaller than the convolutions need (36 x 36 for cnn).
     """
 
     def __init__(
@@ -35,6 +34,7 @@ class ImageFeatures(nn.Module):
         *,
         kind: ImageKind = "cnn",
         dtype: str = "uint8",
+        normalized: bool = False,
     ) -> None:
         super().__init__()
         self.convolutions: Convolutions | ResidualConvolutions
@@ -48,17 +48,14 @@ class ImageFeatures(nn.Module):
                     f"not {shape[1]} x {shape[2]} (minatar and resnet take smaller ones)"
                 )
             self.convolutions = Convolutions(shape, _PLAIN[kind])
-        self._scale = 1.0 / 255.0 if dtype == "uint8" else None
+        self.dtype = dtype
         sizes = (self.convolutions.output_size, *hidden_sizes)
-        self.hidden = MLP(sizes, activation, output_activation=True)
+        self.hidden = MLP(sizes, activation, output_activation=True, normalized=normalized)
         self.output_size = sizes[-1]
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, C, H, W] -> [N, output_size]."""
-        pixels = x.to(torch.float32)
-        if self._scale is not None:
-            pixels = pixels * self._scale
-        hidden: Tensor = self.hidden(self.convolutions(pixels))
+        hidden: Tensor = self.hidden(self.convolutions(pixels(x, self.dtype)))
         return hidden
 
     def init_orthogonal(self, rng: Generator) -> None:
@@ -73,10 +70,16 @@ class ImageFeatures(nn.Module):
 
 
 class FeaturesUnderHead(nn.Module):
-    """Features of pictures under one linear head; a subclass makes ``features`` and ``head``."""
+    """Features under one linear head; a subclass makes ``features`` and ``head``."""
 
     features: Any
     head: MLP
+
+    @property
+    def num_features(self) -> int:
+        """What enters the head."""
+        size: int = self.features.output_size
+        return size
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, ...] -> [N, outputs]."""
@@ -106,7 +109,10 @@ class ImageNetwork(FeaturesUnderHead):
         *,
         kind: ImageKind = "cnn",
         dtype: str = "uint8",
+        normalized: bool = False,
     ) -> None:
         super().__init__()
-        self.features = ImageFeatures(shape, hidden_sizes, activation, kind=kind, dtype=dtype)
+        self.features = ImageFeatures(
+            shape, hidden_sizes, activation, kind=kind, dtype=dtype, normalized=normalized
+        )
         self.head = MLP((self.features.output_size, outputs), activation)

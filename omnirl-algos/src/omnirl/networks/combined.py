@@ -15,6 +15,7 @@ from omnirl.networks.cnn import FeaturesUnderHead, ImageFeatures
 from omnirl.networks.config import NetworkConfig
 from omnirl.networks.joined import JoinedSpec
 from omnirl.networks.mlp import MLP
+from omnirl.networks.rows import JoinedRows
 
 
 class CombinedFeatures(nn.Module):
@@ -26,25 +27,27 @@ class CombinedFeatures(nn.Module):
         assert kind != "auto"
         assert kind != "mlp"
         images = [
-            ImageFeatures(entry.shape, sizes[:1], activation, kind=kind, dtype=entry.dtype)
+            ImageFeatures(
+                entry.shape,
+                sizes[:1],
+                activation,
+                kind=kind,
+                dtype=entry.dtype,
+                normalized=config.layer_norm,
+            )
             for _, entry in observation.images
         ]
         self.images = nn.ModuleList(images)
         self._images = tuple(images)
-        self._vector_bytes = 4 * observation.vector_size
-        self._places = []
-        for begin, (_, entry) in zip(observation.offsets(), observation.images):
-            dtype: torch.dtype = getattr(torch, entry.dtype)
-            self._places.append((begin, begin + entry.size * dtype.itemsize, dtype, entry.shape))
+        self._rows = JoinedRows(observation)
         joined = observation.vector_size + sum(image.output_size for image in images)
-        self.hidden = MLP((joined, *sizes), activation, output_activation=True)
+        self.hidden = MLP((joined, *sizes), activation, output_activation=True, normalized=config.layer_norm)
         self.output_size = (joined, *sizes)[-1]
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, bytes] -> [N, output_size]."""
-        parts = [x[:, : self._vector_bytes].view(torch.float32)]
-        for image, (begin, end, dtype, shape) in zip(self._images, self._places):
-            parts.append(image(x[:, begin:end].view(dtype).reshape(-1, *shape)))
+        seen = (image(part) for image, part in zip(self._images, self._rows.images(x)))
+        parts = [self._rows.vectors(x), *seen]
         hidden: Tensor = self.hidden(torch.cat(parts, 1))
         return hidden
 

@@ -18,8 +18,9 @@ from omnirl.networks.cnn import ImageFeatures
 from omnirl.networks.combined import CombinedFeatures
 from omnirl.networks.config import DuelingNetworkConfig
 from omnirl.networks.mlp import MLP
+from omnirl.networks.own_network import OwnFeatures
 
-Features: TypeAlias = MLP | ImageFeatures | CombinedFeatures
+Features: TypeAlias = MLP | ImageFeatures | CombinedFeatures | OwnFeatures
 
 
 def build_dueling(config: DuelingNetworkConfig, observation: ArraySpec, actions: int) -> DuelingNetwork:
@@ -29,17 +30,18 @@ def build_dueling(config: DuelingNetworkConfig, observation: ArraySpec, actions:
     shape = config.for_observation(observation)
     *trunk, hidden = shape.hidden_sizes
     features: Features
-    if shape.kind == "mlp":
-        features = MLP((observation.size, *trunk), shape.activation, output_activation=True)
-        size = (observation.size, *trunk)[-1]
+    if shape.kind == "mlp" and shape.class_ is None:
+        sizes = (observation.size, *trunk)
+        features = MLP(sizes, shape.activation, output_activation=True, normalized=shape.layer_norm)
+        size = sizes[-1]
     else:
         whole = build_network(shape.model_copy(update={"hidden_sizes": tuple(trunk)}), observation, 1)
         assert not isinstance(whole, MLP)
         features, size = whole.features, whole.features.output_size
     return DuelingNetwork(
         features,
-        value=MLP((size, hidden, 1), shape.activation),
-        advantage=MLP((size, hidden, actions), shape.activation),
+        value=MLP((size, hidden, 1), shape.activation, normalized=shape.layer_norm),
+        advantage=MLP((size, hidden, actions), shape.activation, normalized=shape.layer_norm),
         trunk_scale=0.5**0.5 if rescale else None,
     )
 

@@ -63,8 +63,8 @@ class EnsembleMLP(nn.Module):
         return not self._norm_pairs and self.activation in WRITTEN_OUT
 
     def forward(self, x: Tensor, members: int | None = None) -> Tensor:
-        """[N, D] -> [M, N, O], of the first ``members`` (all)."""
-        hidden = x.expand(len(self.pairs[0][0][:members]), *x.shape)
+        """[N, D], or each member's own [M, N, D], -> [M, N, O], of the first ``members`` (all)."""
+        hidden = x if x.dim() == 3 else x.expand(len(self.pairs[0][0][:members]), *x.shape)
         for index, (weight, bias) in enumerate(self.pairs):
             hidden = torch.baddbmm(bias[:members], hidden, weight[:members])
             if index < len(self._norm_pairs):

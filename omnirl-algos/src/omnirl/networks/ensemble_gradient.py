@@ -8,14 +8,25 @@ Letters: M members, N batch rows, D input size, O outputs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from omnirl.networks.backpropagation import gradient_of
 from omnirl.networks.ensemble import EnsembleMLP
 from omnirl.networks.mlp import tanh_
+
+
+class Ensemble(Protocol):
+    """A network of members."""
+
+    def __call__(self, x: Tensor, members: int | None = None) -> Tensor:
+        """[N, D] -> [M, N, O], of the first ``members`` (all)."""
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """All of them."""
 
 
 class EnsemblePass(Protocol):
@@ -31,12 +42,14 @@ class EnsemblePass(Protocol):
         """From the gradient of the outputs [M, N, O] to that of the last ``columns`` inputs, [N, columns]."""
 
 
-def ensemble_pass(network: EnsembleMLP, members: int | None = None) -> EnsemblePass:
+def ensemble_pass(network: Ensemble, members: int | None = None) -> EnsemblePass:
     """A pass of the first ``members`` (all).
 
     The parameters must be where they will stay by now; for ``backward`` they must have their ``grad``.
     """
-    return PlainPass(network, members) if network.plain else AutogradPass(network, members)
+    if isinstance(network, EnsembleMLP) and network.plain:
+        return PlainPass(network, members)
+    return AutogradPass(network, members)
 
 
 class PlainPass:
@@ -107,9 +120,10 @@ class PlainPass:
 class AutogradPass:
     """Any ensemble, through autograd's graph."""
 
-    def __init__(self, network: EnsembleMLP, members: int | None) -> None:
+    def __init__(self, network: Ensemble, members: int | None) -> None:
         self._network, self._members = network, members
         self._parameters = list(network.parameters())
+        self._learned = [parameter for parameter in self._parameters if parameter.requires_grad]
         self._x: Tensor
         self._outputs: Tensor
 
@@ -124,7 +138,7 @@ class AutogradPass:
         """To the parameters."""
         for parameter in self._parameters:
             gradient_of(parameter).zero_()
-        torch.autograd.backward(self._outputs, d, inputs=self._parameters)
+        torch.autograd.backward(self._outputs, d, inputs=self._learned)
 
     def input_gradient(self, d: Tensor, columns: int) -> Tensor:
         """To the last ``columns`` inputs [N, columns]."""

@@ -35,6 +35,10 @@ class JoinedSpec(ArraySpec):
         """V."""
         return sum(entry.size for _, entry in self.vectors)
 
+    def entries(self) -> DictSpec:
+        """The entries as they are seen one by one."""
+        return DictSpec((*self.vectors, *self.images))
+
     def offsets(self) -> list[int]:
         """Where each image begins in a row of bytes, and last the row's length."""
         offsets = [4 * self.vector_size]

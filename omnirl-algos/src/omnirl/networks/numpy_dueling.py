@@ -6,6 +6,7 @@ Letters: n actions, h units of the last hidden layer of each stream.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,30 +14,44 @@ from omnirl.api import Array
 from omnirl.networks.config import Activation
 from omnirl.networks.numpy_mlp import NumpyMLP
 
+_STREAMS = ("value", "advantage")
+_PARTS = ("weight", "bias")
+
 
 class NumpyDueling:
     """The same function as :class:`omnirl.networks.dueling.DuelingNetwork` on vectors, equal to 1e-5.
 
     Both streams are linear above their hidden layer, and so is subtracting the mean: side by side they are the last
-    two layers of one plain MLP.
+    two layers of one plain MLP. Where layers are ``normalized`` the hidden layer of each stream is so by itself.
     """
 
     def __init__(
-        self, inputs: int, hidden_sizes: Sequence[int], actions: int, activation: Activation
+        self,
+        inputs: int,
+        hidden_sizes: Sequence[int],
+        actions: int,
+        activation: Activation,
+        normalized: bool = False,
     ) -> None:
         *trunk, hidden = hidden_sizes
         self._trunk = len(trunk)
+        self._normalized = normalized
         self._shapes: dict[str, tuple[int, ...]] = {}
-        for i, (d_in, d_out) in enumerate(zip((inputs, *trunk), trunk)):
-            self._add(f"features.layers.{i}", d_in, d_out)
-        for stream, outputs in (("value", 1), ("advantage", actions)):
-            self._add(f"{stream}.layers.0", (inputs, *trunk)[-1], hidden)
-            self._add(f"{stream}.layers.1", hidden, outputs)
-        self._network = NumpyMLP((inputs, *trunk, 2 * hidden, actions), activation, "")
+        self._add("features", (inputs, *trunk), self._trunk)
+        for stream, outputs in zip(_STREAMS, (1, actions)):
+            self._add(stream, ((inputs, *trunk)[-1], hidden, outputs), 1)
+        sizes = (inputs, *trunk, 2 * hidden, actions)
+        norms = [1] * self._trunk + [len(_STREAMS)] if normalized else []
+        self._network = NumpyMLP(sizes, activation, "", norms)
 
-    def _add(self, layer: str, d_in: int, d_out: int) -> None:
-        self._shapes[f"{layer}.weight"] = (d_out, d_in)
-        self._shapes[f"{layer}.bias"] = (d_out,)
+    def _add(self, part: str, sizes: Sequence[int], hidden: int) -> None:
+        """The shapes of an MLP with so many hidden layers."""
+        for i, (d_in, d_out) in enumerate(pairwise(sizes)):
+            self._shapes[f"{part}.layers.{i}.weight"] = (d_out, d_in)
+            self._shapes[f"{part}.layers.{i}.bias"] = (d_out,)
+        for i, size in enumerate(sizes[1 : hidden + 1] if self._normalized else ()):
+            for name in _PARTS:
+                self._shapes[f"{part}.norms.{i}.{name}"] = (size,)
 
     def names(self) -> list[str]:
         """The names that ``set_weights`` takes."""
@@ -47,16 +62,17 @@ class NumpyDueling:
         for name, shape in self._shapes.items():
             if weights[name].shape != shape:
                 raise ValueError(f"{name}: shape {weights[name].shape} does not fit {shape}")
-        plain = {
-            f"layers.{i}.{part}": weights[f"features.layers.{i}.{part}"]
-            for i in range(self._trunk)
-            for part in ("weight", "bias")
-        }
-        for part in ("weight", "bias"):
-            plain[f"layers.{self._trunk}.{part}"] = np.concatenate(
-                [weights[f"{stream}.layers.0.{part}"] for stream in ("value", "advantage")]
-            )
-            value, advantage = (weights[f"{stream}.layers.1.{part}"] for stream in ("value", "advantage"))
+        kinds = ("layers", "norms") if self._normalized else ("layers",)
+        plain = {}
+        for kind in kinds:
+            for part in _PARTS:
+                for i in range(self._trunk):
+                    plain[f"{kind}.{i}.{part}"] = weights[f"features.{kind}.{i}.{part}"]
+                plain[f"{kind}.{self._trunk}.{part}"] = np.concatenate(
+                    [weights[f"{stream}.{kind}.0.{part}"] for stream in _STREAMS]
+                )
+        for part in _PARTS:
+            value, advantage = (weights[f"{stream}.layers.1.{part}"] for stream in _STREAMS)
             advantage = advantage - advantage.mean(axis=0)  # linear, so on weights as well as on outputs
             plain[f"layers.{self._trunk + 1}.{part}"] = (
                 np.hstack((np.broadcast_to(value, advantage.shape), advantage))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from omnirl.networks.backpropagation import MLPBackpropagation
-from omnirl.networks.mlp import MLP, WRITTEN_OUT
+from omnirl.networks.mlp import MLP
 
 
 class OutputGradient(Protocol):
@@ -26,7 +26,7 @@ class OutputGradient(Protocol):
 
 def output_gradient(network: nn.Module) -> OutputGradient:
     """The way to differentiate ``network``, whose parameters must have their ``grad`` by now, and keep it."""
-    if isinstance(network, MLP) and network.activation in WRITTEN_OUT:
+    if isinstance(network, MLP) and network.plain:
         return MLPBackpropagation(network)
     return AutogradOutputs(network)
 

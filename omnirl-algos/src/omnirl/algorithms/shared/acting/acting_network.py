@@ -1,4 +1,5 @@
-"""Which implementation of a network acts: numpy for an MLP, torch for images. Imports no torch itself."""
+"""Which implementation of a network acts: numpy for an MLP, torch for images and a user's own class. Imports no torch
+itself."""
 
 from __future__ import annotations
 
@@ -30,17 +31,19 @@ def acting_network(
 ) -> ActingNetwork:
     """The network for acting; its weights' names are those of the learner's, after ``prefix``."""
     config = config.for_observation(observation)
-    if config.kind != "mlp":
+    if config.kind != "mlp" or config.class_ is not None:
         return _torch_network(config, observation, outputs, prefix)
-    return NumpyMLP((observation.size, *config.hidden_sizes, outputs), config.activation, prefix)
+    norms = [1] * len(config.hidden_sizes) if config.layer_norm else []
+    sizes = (observation.size, *config.hidden_sizes, outputs)
+    return NumpyMLP(sizes, config.activation, prefix, norms)
 
 
 def acting_dueling_network(config: NetworkConfig, observation: ArraySpec, outputs: int) -> ActingNetwork:
     """The same for the dueling network."""
     shape = config.for_observation(observation)
-    if shape.kind != "mlp":
+    if shape.kind != "mlp" or shape.class_ is not None:
         return _torch_network(config, observation, outputs, "", "omnirl.networks.dueling:build_dueling")
-    return NumpyDueling(observation.size, shape.hidden_sizes, outputs, shape.activation)
+    return NumpyDueling(observation.size, shape.hidden_sizes, outputs, shape.activation, shape.layer_norm)
 
 
 def _torch_network(*args: Any) -> ActingNetwork:

@@ -24,6 +24,8 @@ def network_observation(config: NetworkConfig, spec: EnvSpec) -> ArraySpec:
     if isinstance(observation, DictSpec):
         observation = joined(observation)
         images = bool(observation.images)
+    if config.class_ is not None:
+        return observation
     if images and config.kind == "mlp":
         raise ConfigError(
             "modules.network.kind: mlp takes vectors, and the observations are images (use cnn)"

@@ -17,7 +17,7 @@ from omnirl.api import (
     Positive,
     PositiveInt,
 )
-from omnirl.networks.config import NetworkConfig
+from omnirl.networks.config import ActorCriticNetworkConfig
 
 
 class OnPolicyLearnerConfig(api.Config):
@@ -66,7 +66,9 @@ class OnPolicyConfig(api.Config):
     learner: OnPolicyLearnerConfig = Field(default=OnPolicyLearnerConfig(), description="the update")
     memory: UnrollConfig = Field(default=UnrollConfig(), description="the rollouts")
     policy: StochasticPolicyConfig = Field(default=StochasticPolicyConfig(), description="acting")
-    network: NetworkConfig = Field(default=NetworkConfig(), description="policy and value network")
+    network: ActorCriticNetworkConfig = Field(
+        default=ActorCriticNetworkConfig(), description="policy and value network"
+    )
 
 
 def lock_step_flow(config: OnPolicyConfig, context: FlowContext) -> DataFlow:

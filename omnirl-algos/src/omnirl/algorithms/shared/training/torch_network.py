@@ -1,4 +1,4 @@
-"""An image network as a policy runs it: torch on the sampler's one thread.
+"""A network of images, or of a user's own class, as a policy runs it: torch on the sampler's one thread.
 
 A module of its own, loaded by its name, so that policies of small networks never import torch.
 

@@ -50,11 +50,12 @@ from omnirl.networks.dueling import DuelingNetwork
 from omnirl.networks.initialization import generator
 from omnirl.networks.mlp import MLP
 from omnirl.networks.output_gradient import output_gradient
+from omnirl.networks.own_network import OwnNetwork
 
 _FIGURES = ("loss", "q_value", "td_error", "grad_norm")
 
 
-ValueNetwork: TypeAlias = MLP | ImageNetwork | CombinedNetwork | DuelingNetwork
+ValueNetwork: TypeAlias = MLP | ImageNetwork | CombinedNetwork | OwnNetwork | DuelingNetwork
 Feedbacks: TypeAlias = Callable[[Transitions, ValueLoss], Feedback]
 """What the memory is told of a batch that was learnt from."""
 
