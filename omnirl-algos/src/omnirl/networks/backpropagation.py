@@ -9,12 +9,14 @@ Letters: N batch rows, D input size, O outputs of the policy's head.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from omnirl.networks.actor_critic import ActorCritic
+from omnirl.networks.config import Activation
 from omnirl.networks.mlp import MLP, tanh_
 
 
@@ -41,10 +43,22 @@ def gradient_of(parameter: Tensor) -> Tensor:
     return parameter.grad
 
 
+class LinearLayers(Protocol):
+    """Linear layers with a non-linearity between them, such as an MLP's."""
+
+    @property
+    def pairs(self) -> Sequence[tuple[Tensor, Tensor]]:
+        """The weight and the bias of each."""
+
+    @property
+    def activation(self) -> Activation:
+        """The non-linearity, one of those that are ``WRITTEN_OUT``."""
+
+
 class MLPBackpropagation:
     """Forward and backward pass of one MLP with a linear output, in arrays that are reused."""
 
-    def __init__(self, network: MLP) -> None:
+    def __init__(self, network: LinearLayers) -> None:
         # Plain tensors that share the parameters' memory: autograd sees nothing of what is done here.
         self._weights = [weight.detach() for weight, _ in network.pairs]
         self._transposed = [weight.t() for weight in self._weights]
@@ -71,6 +85,14 @@ class MLPBackpropagation:
 
     def backward(self, d: Tensor) -> None:
         """From the gradient of the outputs [N, outputs] to those of all parameters."""
+        self._to_the_first_layer(d)
+
+    def backward_to_input(self, d: Tensor) -> Tensor:
+        """The same, and on to the gradient of the input [N, D], a new tensor."""
+        return torch.mm(self._to_the_first_layer(d), self._weights[0])
+
+    def _to_the_first_layer(self, d: Tensor) -> Tensor:
+        """To the gradients of all parameters; that of the first layer's outputs."""
         inputs = [self._x, *self._hidden]
         for layer in range(len(inputs) - 1, -1, -1):
             d_weight, d_bias = self._gradients[layer]
@@ -81,7 +103,7 @@ class MLPBackpropagation:
                 torch.mm(d.t(), inputs[layer], out=d_weight)
             torch.sum(d, 0, out=d_bias)
             if layer == 0:
-                return
+                break
             d_input = self._d_hidden[layer - 1]
             torch.mm(d, self._weights[layer], out=d_input)
             if self._tanh:
@@ -89,6 +111,7 @@ class MLPBackpropagation:
             else:
                 torch.ops.aten.threshold_backward.grad_input(d_input, inputs[layer], 0, grad_input=d_input)
             d = d_input
+        return d
 
 
 class TowerBackpropagation:

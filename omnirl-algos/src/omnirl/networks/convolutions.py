@@ -34,26 +34,41 @@ class Convolutions(nn.Module):
             channels = out_channels
             height, width = (height - kernel) // stride + 1, (width - kernel) // stride + 1
         self.layers = nn.ModuleList(layers)
-        self._pairs = tuple((layer.weight, layer.bias) for layer in layers)
-        self._strides = tuple(stride for _, _, stride in sizes)
+        self.pairs = tuple((layer.weight, layer.bias) for layer in layers)
+        self.strides = tuple(stride for _, _, stride in sizes)
         self.output_size = channels * height * width
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, C, H, W] -> [N, output_size]."""
-        for (weight, bias), stride in zip(self._pairs, self._strides):
+        for (weight, bias), stride in zip(self.pairs, self.strides):
             x = torch.relu(conv2d(x, weight, bias, stride))
         return x.flatten(1)
 
     def init_orthogonal(self, rng: Generator) -> None:
         """Orthogonal weights with gain sqrt(2), zero biases (PPO)."""
-        for weight, bias in self._pairs:
+        for weight, bias in self.pairs:
             orthogonal_(weight, 2.0**0.5, rng)
             nn.init.zeros_(bias)
 
     def init_uniform(self, rng: Generator) -> None:
         """torch's own default, drawn from ``rng`` (DQN)."""
-        for weight, bias in self._pairs:
+        for weight, bias in self.pairs:
             uniform_fan_in_(weight, bias, rng)
+
+
+def windows(x: Tensor, kernel: int, stride: int) -> Tensor:
+    """What each place of a convolution without padding sees: [N, C, H, W] -> [N, C kernel kernel, places], new.
+
+    Weights [O, C kernel kernel] times this are the convolution.
+    """
+    x = x.contiguous()
+    (count, channels, height, width), (by_row, by_channel, by_line, by_pixel) = x.shape, x.stride()
+    places = [(side - kernel) // stride + 1 for side in (height, width)]
+    view = x.as_strided(
+        (count, channels, kernel, kernel, *places),
+        (by_row, by_channel, by_line, by_pixel, stride * by_line, stride * by_pixel),
+    )
+    return view.reshape(count, channels * kernel * kernel, places[0] * places[1])
 
 
 def smallest(sizes: Sequence[tuple[int, int, int]]) -> int:

@@ -1,4 +1,5 @@
-"""From the gradient of a network's outputs to those of its parameters: by hand where it is an MLP, else by autograd.
+"""From the gradient of a network's outputs to those of its parameters: by hand where it is an MLP or a small
+image network, else by autograd.
 
 Letters: N batch rows, O outputs.
 """
@@ -11,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from omnirl.networks.backpropagation import MLPBackpropagation
+from omnirl.networks.cnn import ImageNetwork
+from omnirl.networks.image_gradient import ImageBackpropagation, written_out
 from omnirl.networks.mlp import MLP
 
 
@@ -28,6 +31,8 @@ def output_gradient(network: nn.Module) -> OutputGradient:
     """The way to differentiate ``network``, whose parameters must have their ``grad`` by now, and keep it."""
     if isinstance(network, MLP) and network.plain:
         return MLPBackpropagation(network)
+    if isinstance(network, ImageNetwork) and written_out(network):
+        return ImageBackpropagation(network)
     return AutogradOutputs(network)
 
 
