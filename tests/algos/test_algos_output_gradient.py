@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from omnirl.networks.backpropagation import MLPBackpropagation
+from omnirl.networks.backpropagation import MLPBackpropagation, mlp_gradient
+from omnirl.networks.few_rows_gradient import MOST_WORK, ByRows, NumpyPass
 from omnirl.networks.initialization import generator
 from omnirl.networks.mlp import MLP
 from omnirl.networks.output_gradient import AutogradOutputs, output_gradient
@@ -19,10 +20,11 @@ def network(activation="relu"):
     return net
 
 
+@pytest.mark.parametrize("by_hand", [MLPBackpropagation, NumpyPass, mlp_gradient])
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
-def test_both_ways_give_the_same_outputs_and_gradients(activation):
+def test_both_ways_give_the_same_outputs_and_gradients(activation, by_hand):
     found = []
-    for way in (AutogradOutputs, MLPBackpropagation):
+    for way in (AutogradOutputs, by_hand):
         net = network(activation)
         gradients = [parameter.grad for parameter in net.parameters()]
         way = way(net)
@@ -37,9 +39,33 @@ def test_both_ways_give_the_same_outputs_and_gradients(activation):
 
 
 def test_plain_mlps_alone_are_differentiated_by_hand():
-    assert isinstance(output_gradient(network()), MLPBackpropagation)
+    assert isinstance(output_gradient(network()), ByRows)
     assert isinstance(output_gradient(torch.nn.Sequential(network())), AutogradOutputs)
     assert isinstance(output_gradient(network("silu")), AutogradOutputs)
+
+
+class Counted:
+    """A pass that only counts."""
+
+    def __init__(self):
+        self.forwards = self.backwards = 0
+
+    def forward(self, x):
+        self.forwards += 1
+        return x
+
+    def backward(self, d):
+        self.backwards += 1
+
+
+def test_numpy_takes_the_batches_whose_products_are_small():
+    net, large = network(), Counted()  # the greatest weight has 8 x 5 numbers
+    way = ByRows(net, large)
+    few, outputs = MOST_WORK // 40, torch.zeros(1, 4)
+    for rows, forwards in ((few, 0), (few + 1, 1), (few, 1)):
+        way.forward(torch.zeros(rows, 3))
+        way.backward(outputs.expand(rows, 4))
+        assert (large.forwards, large.backwards) == (forwards, forwards)
 
 
 @torch.no_grad()

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from omnirl.networks.actor_critic import ActorCritic
+from omnirl.networks.few_rows_gradient import ByRows, MLPPass
 from omnirl.networks.config import Activation
 from omnirl.networks.mlp import MLP, tanh_
 
@@ -114,13 +115,19 @@ class MLPBackpropagation:
         return d
 
 
+def mlp_gradient(network: MLP) -> MLPPass:
+    """The way to differentiate a plain MLP: on the CPU it depends on the rows of a batch."""
+    large = MLPBackpropagation(network)
+    return ByRows(network, large) if network.pairs[0][0].device.type == "cpu" else large
+
+
 class TowerBackpropagation:
     """Policy and value as two MLPs."""
 
     def __init__(self, network: ActorCritic) -> None:
         assert isinstance(network.policy, MLP)
         assert isinstance(network.value, MLP)
-        self._policy, self._value = MLPBackpropagation(network.policy), MLPBackpropagation(network.value)
+        self._policy, self._value = mlp_gradient(network.policy), mlp_gradient(network.value)
 
     @torch.no_grad()
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:

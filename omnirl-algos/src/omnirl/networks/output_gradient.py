@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from omnirl.networks.backpropagation import MLPBackpropagation
+from omnirl.networks.backpropagation import mlp_gradient
 from omnirl.networks.cnn import ImageNetwork
 from omnirl.networks.image_gradient import ImageBackpropagation, written_out
 from omnirl.networks.mlp import MLP
@@ -30,7 +30,7 @@ class OutputGradient(Protocol):
 def output_gradient(network: nn.Module) -> OutputGradient:
     """The way to differentiate ``network``, whose parameters must have their ``grad`` by now, and keep it."""
     if isinstance(network, MLP) and network.plain:
-        return MLPBackpropagation(network)
+        return mlp_gradient(network)
     if isinstance(network, ImageNetwork) and written_out(network):
         return ImageBackpropagation(network)
     return AutogradOutputs(network)
