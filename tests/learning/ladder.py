@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 LADDER = Path(__file__).with_name("ladder.yaml")
+_OF_TWO_WORDS = ("lunarlander-continuous", "minatar-breakout", "mountaincar-continuous")  # environments
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,9 @@ class Row:
     @property
     def words(self) -> tuple[str, ...]:
         """What names the row: the preset, and its environment and algorithm."""
-        environment, _, algorithm = self.preset.partition("-")
-        return self.preset, environment, algorithm
+        named = (name for name in _OF_TWO_WORDS if self.preset.startswith(f"{name}-"))
+        environment = next(named, self.preset.partition("-")[0])
+        return self.preset, environment, self.preset.removeprefix(f"{environment}-")
 
 
 def read_ladder(path: Path = LADDER) -> list[Row]:
