@@ -41,7 +41,9 @@ def test_a_word_chooses_by_algorithm_environment_or_preset(ladder: ModuleType) -
     assert {row.words[2] for row in ladder.chosen(rows, ["ppo"], None)} == {"ppo"}
     assert {row.words[1] for row in ladder.chosen(rows, ["cartpole"], None)} == {"cartpole"}
     assert [row.preset for row in ladder.chosen(rows, ["cartpole-dqn"], None)] == ["cartpole-dqn"]
-    assert {"cartpole-dqn", "minatar-breakout-dqn"} <= {row.preset for row in ladder.chosen(rows, ["dqn"], None)}
+    assert {"cartpole-dqn", "minatar-breakout-dqn"} <= {
+        row.preset for row in ladder.chosen(rows, ["dqn"], None)
+    }
     assert [row.preset for row in ladder.chosen(rows, ["minatar-breakout"], 2)] == ["minatar-breakout-dqn"]
     assert ladder.chosen(rows, [], None) == rows
     assert all(row.tier == 2 for row in ladder.chosen(rows, [], 2))
