@@ -20,6 +20,7 @@ from omnirl.algorithms.shared.bounded_actions.deterministic_losses import (
     smoothing,
     unchanged,
 )
+from omnirl.algorithms.shared.off_policy.batch_part import BatchPart
 from omnirl.algorithms.shared.off_policy.targets import bootstrapped
 from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
 from omnirl.api import ActContext, ArraySpec, ContinuousAction, EnvSpec, PolicyContext, Transitions
@@ -91,7 +92,7 @@ def test_ddpg_target(golden):
     case = golden("ddpg/target")
     given, expected = case["inputs"], case["expected"]
     next_obs, reward, discount = golden_batch(case)
-    action = unchanged(torch.tensor(given["target_actor_action"]), torch.Generator())
+    action = unchanged(torch.tensor(given["target_actor_action"]), BatchPart(0, 1, 1), torch.Generator())
     values = least(toy_critic((given["w1"], given["b1"]))(torch.cat((next_obs, action), 1)))
     np.testing.assert_allclose(values, expected["q"], atol=case["tol_float32"])
     np.testing.assert_allclose(
@@ -129,7 +130,7 @@ def test_deterministic_policy_gradient(golden):
     batch = TransitionTensors(obs, torch.zeros(len(obs), 1), zeros, obs, zeros, zeros + 1)
     passes = Passes(actor, Actor(), Critic(), Critic(), Critic())
     losses = deterministic_losses(passes, next_action=unchanged, next_value=least)
-    result = losses(batch, torch.Generator(), True)
+    result = losses(batch, BatchPart(0, len(obs), len(obs)), torch.Generator(), True)
     assert float(result.waiting_figures[0]) == pytest.approx(case["expected"]["loss"], rel=1e-5)
     np.testing.assert_allclose(actor.gradient, case["expected"]["grad_theta"], rtol=1e-5)
 
@@ -149,7 +150,7 @@ def test_k18_smoothing_noise_is_scaled_and_each_samples_own():
     """Half range 2, mu' = 1.5, raw noise 3 x 0.2: clipped to 0.5, scaled to 1.0, and the sum to 2."""
     action = smoothed(torch.tensor([1.5]), torch.tensor([3.0]), std=0.4, clip=1.0, low=-2.0, high=2.0)
     assert action.tolist() == [2.0]
-    noise = smoothing(0.2, 0.5)(torch.zeros(500, 2), torch.Generator().manual_seed(0))
+    noise = smoothing(0.2, 0.5)(torch.zeros(500, 2), BatchPart(0, 500, 500), torch.Generator().manual_seed(0))
     assert len(noise.unique()) > 900
     assert float(noise.std()) == pytest.approx(0.2, abs=0.02)
     assert float(noise.abs().max()) == pytest.approx(0.5)

@@ -105,5 +105,8 @@ def test_weighted_loss_and_its_slope(golden):
 
 def test_rows_of_the_taken_actions():
     rows = TakenRows(3)
-    assert rows.of(torch.tensor([[2], [0]])).tolist() == [2, 3]
-    assert rows.of(torch.tensor([[1], [1], [0], [2]])).tolist() == [1, 4, 6, 11]
+    assert rows.of(torch.tensor([[2], [0]]), 2).tolist() == [2, 3]
+    assert rows.shares.tolist() == [0.5, 0.5]
+    assert rows.of(torch.tensor([[2], [0]]), 8).tolist() == [2, 3]
+    assert rows.shares.tolist() == [0.125, 0.125]
+    assert rows.of(torch.tensor([[1], [1], [0], [2]]), 4).tolist() == [1, 4, 6, 11]

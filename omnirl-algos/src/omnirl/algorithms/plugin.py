@@ -35,7 +35,12 @@ def _value_learner(name: str, summary: str) -> AlgorithmSpec:
         name,
         summary,
         family="value",
-        supports=Supports(actions=("discrete",), observations=("vector", "image", "dict"), action_mask=True),
+        supports=Supports(
+            actions=("discrete",),
+            observations=("vector", "image", "dict"),
+            action_mask=True,
+            learners=True,
+        ),
         figures=("loss", "q_value", "td_error", "epsilon"),
     )
 
@@ -66,7 +71,7 @@ def _actor_critic(
         name,
         summary,
         family="actor-critic",
-        supports=Supports(actions=actions, observations=("vector", "dict")),
+        supports=Supports(actions=actions, observations=("vector", "dict"), learners=True),
         figures=("critic_loss", "actor_loss", "q_value", *figures),
     )
 

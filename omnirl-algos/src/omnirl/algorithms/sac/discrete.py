@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 
 from omnirl.algorithms.shared.bounded_actions.critic_losses import summed_squares
 from omnirl.algorithms.shared.bounded_actions.soft_losses import Objective, SoftTerms
+from omnirl.algorithms.shared.off_policy.batch_part import BatchPart
 from omnirl.algorithms.shared.off_policy.targets import bootstrapped
 from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
 from omnirl.networks.actor_critic_passes import Passes
@@ -27,7 +28,7 @@ def expected(passes: Passes, reduction: Callable[[Tensor], Tensor]) -> Objective
     """The objective with exact expectations; ``reduction`` makes one value of the critics'."""
     actor, next_actor, critics, _, target_critics = passes
 
-    def objective(batch: TransitionTensors, alpha: Tensor, rng: Generator) -> SoftTerms:
+    def objective(batch: TransitionTensors, part: BatchPart, alpha: Tensor, rng: Generator) -> SoftTerms:
         upcoming, _, _ = soft_value(
             next_actor(batch.next_obs), reduction(target_critics.forward(batch.next_obs)), alpha
         )
@@ -36,12 +37,12 @@ def expected(passes: Passes, reduction: Callable[[Tensor], Tensor]) -> Objective
         action = batch.action.expand(len(values), -1, 1)
         taken = values.gather(2, action)
         loss, slope = summed_squares(taken, target)
-        share = batch.weight / len(target)
+        share = batch.weight / part.total
         critics.backward(torch.zeros_like(values).scatter_(2, action, slope * share.unsqueeze(1)))
 
         value, entropy, slope = soft_value(actor.forward(batch.obs), reduction(values), alpha)
-        actor.backward(slope.mul_(-1.0 / len(value)))
-        return SoftTerms(torch.dot(loss, share), -value.mean(), taken.mean(), entropy.mean())
+        actor.backward(slope.mul_(-1.0 / part.total))
+        return SoftTerms(torch.dot(loss, share), -part.mean(value), part.mean(taken), part.mean(entropy))
 
     return objective
 

@@ -11,6 +11,7 @@ import torch
 from torch import Generator, Tensor
 
 from omnirl.algorithms.shared.bounded_actions.critic_losses import Reduction, summed_squares
+from omnirl.algorithms.shared.off_policy.batch_part import BatchPart
 from omnirl.algorithms.shared.off_policy.off_policy_learner import Losses, LossFunction
 from omnirl.algorithms.shared.off_policy.targets import bootstrapped
 from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
@@ -18,8 +19,8 @@ from omnirl.networks.actor_critic_passes import Passes
 
 FIGURES = ("critic_loss", "q_value")
 WAITING_FIGURES = ("actor_loss",)
-NextAction = Callable[[Tensor, Generator], Tensor]
-"""``(the target actor's action [N, A], random numbers) -> the action to bootstrap from``"""
+NextAction = Callable[[Tensor, BatchPart, Generator], Tensor]
+"""``(the target actor's action [N, A], which samples these are, random numbers) -> the action to bootstrap from``"""
 
 
 def deterministic_losses(passes: Passes, *, next_action: NextAction, next_value: Reduction) -> LossFunction:
@@ -29,27 +30,27 @@ def deterministic_losses(passes: Passes, *, next_action: NextAction, next_value:
     """
     actor, next_actor, critics, frozen_critics, target_critics = passes
 
-    def losses(batch: TransitionTensors, rng: Generator, moves: bool) -> Losses:
-        count, size = batch.action.shape
-        upcoming = next_action(next_actor(batch.next_obs).tanh(), rng)
+    def losses(batch: TransitionTensors, part: BatchPart, rng: Generator, moves: bool) -> Losses:
+        size = batch.action.shape[1]
+        upcoming = next_action(next_actor(batch.next_obs).tanh(), part, rng)
         following = next_value(target_critics.forward(torch.cat((batch.next_obs, upcoming), 1)))
         outputs = critics.forward(torch.cat((batch.obs, batch.action), 1))
         loss, slope = summed_squares(outputs, bootstrapped(batch.reward, batch.discount, following))
-        share = batch.weight / count
+        share = batch.weight / part.total
         critics.backward(slope * share.unsqueeze(1))
-        figures = (torch.dot(loss, share), outputs.mean())
+        figures = (torch.dot(loss, share), part.mean(outputs))
         if not moves:
             return Losses(figures)
         action = actor.forward(batch.obs).tanh()
         values = frozen_critics.forward(torch.cat((batch.obs, action), 1))
-        d_action = frozen_critics.input_gradient(torch.full_like(values, -1.0 / count), size)
+        d_action = frozen_critics.input_gradient(torch.full_like(values, -1.0 / part.total), size)
         actor.backward(d_action * (1.0 - action.square()))
-        return Losses(figures, (-values.mean(),))
+        return Losses(figures, (-part.mean(values),))
 
     return losses
 
 
-def unchanged(action: Tensor, rng: Generator) -> Tensor:
+def unchanged(action: Tensor, part: BatchPart, rng: Generator) -> Tensor:
     """The target actor's action as it is: DDPG."""
     return action
 
@@ -57,8 +58,8 @@ def unchanged(action: Tensor, rng: Generator) -> Tensor:
 def smoothing(std: float, clip: float) -> NextAction:
     """Noise on actions in [-1, 1]: TD3. Each sample has its own."""
 
-    def next_action(action: Tensor, rng: Generator) -> Tensor:
-        noise = torch.randn(action.shape, generator=rng).to(action.device)
+    def next_action(action: Tensor, part: BatchPart, rng: Generator) -> Tensor:
+        noise = part.normal(1, action.shape[1], rng)[0].to(action.device)
         return smoothed(action, noise, std=std, clip=clip, low=-1.0, high=1.0)
 
     return next_action

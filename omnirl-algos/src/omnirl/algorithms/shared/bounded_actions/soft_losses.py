@@ -15,6 +15,7 @@ from torch import Generator, Tensor
 from omnirl.algorithms.shared.bounded_actions.critic_losses import CriticLoss, Reduction
 from omnirl.algorithms.shared.bounded_actions.squashed_gaussian import squashed_sample
 from omnirl.algorithms.shared.bounded_actions.temperature import Temperature, temperature_loss
+from omnirl.algorithms.shared.off_policy.batch_part import BatchPart
 from omnirl.algorithms.shared.off_policy.off_policy_learner import Losses, LossFunction
 from omnirl.algorithms.shared.off_policy.targets import bootstrapped
 from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
@@ -24,8 +25,8 @@ FIGURES = ("critic_loss", "actor_loss", "q_value", "entropy", "temperature")
 
 
 class SoftTerms(NamedTuple):
-    """Of one batch, 0-dimensional: the critics' loss, the actor's, the mean value of the actions taken and the
-    policy's entropy in nats."""
+    """Of one batch, or a part's share of it, 0-dimensional: the critics' loss, the actor's, the mean value of the
+    actions taken and the policy's entropy in nats."""
 
     critic: Tensor
     actor: Tensor
@@ -33,19 +34,20 @@ class SoftTerms(NamedTuple):
     entropy: Tensor
 
 
-Objective = Callable[[TransitionTensors, Tensor, Generator], SoftTerms]
-"""``(batch, temperature, random numbers) -> SoftTerms``; the gradients of actor and critics are written."""
+Objective = Callable[[TransitionTensors, BatchPart, Tensor, Generator], SoftTerms]
+"""``(batch, which samples it has, temperature, random numbers) -> SoftTerms``; the gradients of actor and critics are
+written."""
 
 
 def soft_losses(objective: Objective, temperature: Temperature, target_entropy: float | None) -> LossFunction:
     """The losses of an update; without ``target_entropy`` the temperature does not learn."""
 
-    def losses(batch: TransitionTensors, rng: Generator, moves: bool) -> Losses:
+    def losses(batch: TransitionTensors, part: BatchPart, rng: Generator, moves: bool) -> Losses:
         alpha = temperature()
-        terms = objective(batch, alpha, rng)
+        terms = objective(batch, part, alpha, rng)
         if target_entropy is not None:
-            temperature_loss(temperature.log_value, terms.entropy, target_entropy)
-        return Losses((*terms, alpha))
+            temperature_loss(temperature.log_value, terms.entropy, target_entropy * part.share)
+        return Losses((*terms, alpha * part.share))
 
     return losses
 
@@ -66,26 +68,26 @@ def reparameterized(
     """
     actor, next_actor, critics, frozen_critics, target_critics = passes
 
-    def objective(batch: TransitionTensors, alpha: Tensor, rng: Generator) -> SoftTerms:
-        count, size = batch.action.shape
-        noise = torch.randn((2, count, size), generator=rng).to(alpha.device)
+    def objective(batch: TransitionTensors, part: BatchPart, alpha: Tensor, rng: Generator) -> SoftTerms:
+        size = batch.action.shape[1]
+        noise = part.normal(2, size, rng).to(alpha.device)
         upcoming = squashed_sample(next_actor(batch.next_obs), noise[0])
         following = next_value(target_critics.forward(torch.cat((batch.next_obs, upcoming.action), 1)))
         target = soft_target(batch.reward, batch.discount, following, alpha * upcoming.log_prob)
         outputs = critics.forward(torch.cat((batch.obs, batch.action), 1))
         loss, slope = critic_loss(outputs, target)
-        share = batch.weight / count
+        share = batch.weight / part.total
         critics.backward(slope * share.unsqueeze(1))
 
         sample = squashed_sample(actor.forward(batch.obs), noise[1])
         values = frozen_critics.forward(torch.cat((batch.obs, sample.action), 1))
-        d_action = frozen_critics.input_gradient(actor_slope(values).mul_(-1.0 / count), size)
-        actor.backward(sample.gradient(d_action, alpha / count))
+        d_action = frozen_critics.input_gradient(actor_slope(values).mul_(-1.0 / part.total), size)
+        actor.backward(sample.gradient(d_action, alpha / part.total))
         return SoftTerms(
             torch.dot(loss, share),
-            actor_loss(alpha, sample.log_prob, actor_value(values)),
-            outputs.mean(),
-            -sample.log_prob.mean(),
+            part.mean(actor_loss(alpha, sample.log_prob, actor_value(values))),
+            part.mean(outputs),
+            -part.mean(sample.log_prob),
         )
 
     return objective
@@ -99,5 +101,5 @@ def soft_target(reward: Tensor, discount: Tensor, following: Tensor, penalty: Te
 
 
 def actor_loss(alpha: Tensor, log_prob: Tensor, value: Tensor) -> Tensor:
-    """mean of alpha log pi - Q, a scalar (eq. 7); log_prob and value [N]."""
-    return (alpha * log_prob - value).mean()
+    """alpha log pi - Q (eq. 7); log_prob and value [N]."""
+    return alpha * log_prob - value

@@ -29,7 +29,7 @@ def temperature_loss(log_temperature: Tensor, entropy: Tensor, target_entropy: f
     policy's entropy H is above its target.
 
     Haarnoja et al. 2018 (arXiv:1812.05905), eq. 18, with log alpha for alpha, as their code has it; H is the
-    mean of -log pi. All 0-dimensional.
+    mean of -log pi. All 0-dimensional. Of a part of a batch H and the target are its shares of them.
     """
     excess = entropy - target_entropy
     assert log_temperature.grad is not None

@@ -55,7 +55,7 @@ class SoftLearnerConfig(OffPolicyLearnerConfig):
 class OffPolicyMemoryConfig(ReplayConfig):
     """The replay and the rollouts that fill it."""
 
-    capacity: PositiveInt = Field(default=1_000_000, description="transitions held")
+    capacity: PositiveInt = Field(default=1_000_000, description="transitions held, by all learners together")
     batch_size: PositiveInt = Field(default=256, description="transitions per update")
 
 

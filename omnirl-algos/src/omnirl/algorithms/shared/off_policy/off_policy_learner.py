@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from omnirl.algorithms.shared.off_policy.batch_part import BatchPart, part_of_batch, sum_over_ranks
 from omnirl.algorithms.shared.off_policy.targets import follow_
 from omnirl.algorithms.shared.off_policy.transition_tensors import (
     TransitionTensors,
@@ -24,6 +25,7 @@ from omnirl.algorithms.shared.off_policy.transition_tensors import (
 from omnirl.algorithms.shared.training.flat_parameters import FlatParameters
 from omnirl.algorithms.shared.training.learned_group import LearnedGroup
 from omnirl.algorithms.shared.training.metric_sums import MetricSums
+from omnirl.algorithms.shared.training.process_group import process_group
 from omnirl.api import Array, ArraySpec, Clock, EnvSpec, LearnerContext, Rollout, Transitions
 
 
@@ -34,9 +36,9 @@ class Losses(NamedTuple):
     waiting_figures: tuple[Tensor, ...] = ()
 
 
-LossFunction = Callable[[TransitionTensors, Generator, bool], Losses]
-"""``(batch, random numbers, whether the waiting groups move) -> Losses``; what is to move has its gradient written.
-The generator is the CPU's."""
+LossFunction = Callable[[TransitionTensors, BatchPart, Generator, bool], Losses]
+"""``(batch, which samples it has, random numbers, whether the waiting groups move) -> Losses``; what is to move has its
+gradient written. Both are these samples' share of the whole batch's. The generator is the CPU's."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,9 @@ class OffPolicyLearner:
         for name, target in groups.targets.items():
             target.values.copy_(self._all[name].parameters.values)
         self._rng = torch.Generator()
+        self._ranks = process_group(context)
+        zero = torch.zeros((), device=self.device)
+        self._nothing = Losses((zero,) * len(figures), (zero,) * len(waiting_figures))
         self._metrics = MetricSums((*figures, "grad_norm"), self.device)
         self._waiting_metrics = MetricSums(waiting_figures, self.device)
 
@@ -98,9 +103,8 @@ class OffPolicyLearner:
         """One gradient step of the critics, and where their turn has come of the rest and the targets."""
         groups = self.groups
         moves = (clock.update + 1) % groups.delay == 0
-        tensors = transition_tensors(batch, self._observation, self._action, self.device)
-        losses = self._losses(tensors, self._rng.manual_seed(clock.seed % 2**63), moves)
         moving = (groups.critics, *groups.waiting.values()) if moves else (groups.critics,)
+        losses = self._summed_losses(batch, clock, moving, moves)
         norms = [group.clip() for group in moving]
         health = torch.stack((*losses.figures, *losses.waiting_figures, *norms)).sum()
         finite = (health - health).eq_(0.0)  # 1, and 0 where it is infinite or not a number
@@ -114,6 +118,25 @@ class OffPolicyLearner:
             if losses.waiting_figures:
                 self._waiting_metrics.add(losses.waiting_figures, finite, {})
 
+    def _summed_losses(
+        self, batch: Transitions, clock: Clock, moving: Sequence[LearnedGroup], moves: bool
+    ) -> Losses:
+        """Those of the whole batch, whose gradients are then in the ``moving`` groups."""
+        part = part_of_batch(self._ranks, len(batch.reward))
+        if part.size:
+            tensors = transition_tensors(batch, self._observation, self._action, self.device)
+            losses = self._losses(tensors, part, self._rng.manual_seed(clock.seed % 2**63), moves)
+        else:
+            losses = self._nothing if moves else Losses(self._nothing.figures)
+            for group in moving:
+                group.parameters.gradient.zero_()
+        if self._ranks.size == 1:
+            return losses
+        figures = (*losses.figures, *losses.waiting_figures)
+        summed = sum_over_ranks(self._ranks, [group.parameters.gradient for group in moving], figures)
+        count = len(losses.figures)
+        return Losses(tuple(summed[:count]), tuple(summed[count:]))
+
     def metrics(self) -> Mapping[str, float]:
         """Means since the last call; see the plugin's ``metric_names``."""
         return {**self._waiting_metrics.take(), **self._metrics.take()}
@@ -123,8 +146,8 @@ class OffPolicyLearner:
         return self._all["actor"].parameters.arrays()
 
     def reduce(self, array: Array, op: Literal["sum", "max"]) -> Array:
-        """The identity: there is one learner."""
-        return array
+        """The sum or maximum over the learners."""
+        return self._ranks.reduce(array, op)
 
     def state_dict(self) -> dict[str, Any]:
         """Networks, optimizers and the sums behind the unfinished row of the log."""

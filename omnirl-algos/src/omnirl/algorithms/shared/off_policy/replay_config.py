@@ -13,7 +13,7 @@ from omnirl.api import ConfigError, DataFlow, FlowContext, PositiveInt
 class ReplayConfig(api.Config):
     """The replay and the rollouts that fill it."""
 
-    capacity: PositiveInt = Field(default=100_000, description="transitions held")
+    capacity: PositiveInt = Field(default=100_000, description="transitions held, by all learners together")
     batch_size: PositiveInt = Field(default=64, description="transitions per update")
     n_step: PositiveInt = Field(default=1, description="steps of a transition before it bootstraps")
     warmup_steps: PositiveInt = Field(

@@ -10,7 +10,7 @@ Letters: N transitions of a batch, Z outputs of the network for one action.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from omnirl.algorithms.shared.acting.action_masks import action_mask
 from omnirl.algorithms.shared.acting.observations import network_input, network_observation
+from omnirl.algorithms.shared.off_policy.batch_part import part_of_batch, sum_over_ranks
 from omnirl.algorithms.shared.off_policy.targets import follow_
 from omnirl.algorithms.shared.off_policy.transition_tensors import (
     TransitionTensors,
@@ -29,8 +30,9 @@ from omnirl.algorithms.shared.training.flat_optimizers import FlatAdam
 from omnirl.algorithms.shared.training.flat_parameters import FlatParameters, clip_gradient_
 from omnirl.algorithms.shared.training.likelihoods import ArrayOrTensor, namespace
 from omnirl.algorithms.shared.training.metric_sums import MetricSums
+from omnirl.algorithms.shared.training.process_group import process_group
 from omnirl.algorithms.shared.values.value_config import ValueConfig
-from omnirl.algorithms.shared.values.value_losses import LossFunction, ValueLoss
+from omnirl.algorithms.shared.values.value_losses import NO_LOSS, LossFunction, ValueLoss
 from omnirl.api import (
     Array,
     ArraySpec,
@@ -65,16 +67,18 @@ class TakenRows:
 
     def __init__(self, num_actions: int) -> None:
         self._num_actions = num_actions
+        self._total = 0
         self._first: ArrayOrTensor = np.empty(0, np.int64)
         self.shares: ArrayOrTensor = np.empty(0, np.float32)
 
-    def of(self, action: ArrayOrTensor) -> ArrayOrTensor:
-        """``action`` [N] or [N, 1] -> rows [N]. From then on ``shares`` [N] are 1 / N: a product with them is a mean,
-        in half the time that ``mean`` takes."""
+    def of(self, action: ArrayOrTensor, total: int) -> ArrayOrTensor:
+        """``action`` [N] or [N, 1] -> rows [N]. From then on ``shares`` [N] are 1 / ``total``, the samples of the whole
+        batch: a product with them is a mean, in half the time that ``mean`` takes."""
         count = action.shape[0]
-        if self._first.shape[0] != count:
+        if self._first.shape[0] != count or self._total != total:
+            self._total = total
             self._first = np.arange(0, count * self._num_actions, self._num_actions)
-            self.shares = np.full(count, 1.0 / count, np.float32)
+            self.shares = np.full(count, 1.0 / total, np.float32)
             if isinstance(action, Tensor):
                 self._first = torch.from_numpy(self._first).to(action.device)
                 self.shares = torch.from_numpy(self.shares).to(action.device)
@@ -121,6 +125,10 @@ class ValueLearner:
         # numpy's is half of torch's.
         self._in_numpy = row is None and self.device.type == "cpu"
         self._one, self._zero = (torch.tensor(value, device=self.device) for value in (1.0, 0.0))
+        self._ranks = process_group(context)
+        self._nothing: tuple[ArrayOrTensor, ...] = (0.0 if self._in_numpy else self._zero,) * (
+            len(_FIGURES) - 1
+        )
         self._loss, self._feedback = loss, feedback
         self._metrics = MetricSums(_FIGURES, self.device)
 
@@ -135,9 +143,29 @@ class ValueLearner:
     def learn(self, batch: Transitions, clock: Clock) -> Feedback | None:
         """One gradient step, and the target network where its turn has come."""
         settings, lr = self._settings, value_at(self._settings.lr, clock)
+        part = part_of_batch(self._ranks, len(batch.reward))
+        if part.size:
+            means, result = self._means(batch, part.total)
+        else:
+            means, result = self._nothing, NO_LOSS
+            self.parameters.gradient.zero_()
+        means = sum_over_ranks(self._ranks, [self.parameters.gradient], means)
+        norm = clip_gradient_(self.parameters.gradient, settings.max_grad_norm)
+        figures = (*means, float(norm) if self._in_numpy else norm)
+        finite = self._finite(figures[0] + figures[3])
+        self.optimizer.step(lr, finite)
+        if (clock.update + 1) % settings.target_update_interval == 0:
+            follow_(self.target_parameters, self.parameters, finite * settings.tau)
+        counts = float(finite) if self._in_numpy else finite
+        self._metrics.add(figures, counts, {"lr": lr, "epsilon": value_at(self._epsilon, clock)})
+        return None if self._feedback is None else self._feedback(batch, result)
+
+    def _means(self, batch: Transitions, total: int) -> tuple[Sequence[ArrayOrTensor], ValueLoss]:
+        """What these transitions add to the means of loss, value and error over a batch of ``total``; what they add to
+        the gradient is written into it."""
         arrays = self._arrays(batch)
         outputs = self._answer(self._network_gradient.forward(arrays.obs))
-        rows, taken = outputs.reshape(-1, *self._row), self._rows.of(arrays.action)
+        rows, taken = outputs.reshape(-1, *self._row), self._rows.of(arrays.action, total)
         result = self._loss(arrays, rows[taken], self._online, self._target)
         # The loss of the batch is the mean of weight * loss.
         shares = self._rows.shares
@@ -146,20 +174,7 @@ class ValueLearner:
         d_rows[taken] = result.slope * (share[:, None] if self._row else share)
         d_outputs = d_rows.reshape(outputs.shape)
         self._network_gradient.backward(torch.from_numpy(d_outputs) if self._in_numpy else d_outputs)
-        norm = clip_gradient_(self.parameters.gradient, settings.max_grad_norm)
-        figures = (
-            result.loss.dot(share),
-            result.value.dot(shares),
-            abs(result.error).dot(shares),
-            float(norm) if self._in_numpy else norm,
-        )
-        finite = self._finite(figures[0] + figures[3])
-        self.optimizer.step(lr, finite)
-        if (clock.update + 1) % settings.target_update_interval == 0:
-            follow_(self.target_parameters, self.parameters, finite * settings.tau)
-        counts = float(finite) if self._in_numpy else finite
-        self._metrics.add(figures, counts, {"lr": lr, "epsilon": value_at(self._epsilon, clock)})
-        return None if self._feedback is None else self._feedback(batch, result)
+        return (result.loss.dot(share), result.value.dot(shares), abs(result.error).dot(shares)), result
 
     def _arrays(self, batch: Transitions) -> TransitionTensors:
         if not self._in_numpy:
@@ -198,8 +213,8 @@ class ValueLearner:
         return self.parameters.arrays()
 
     def reduce(self, array: Array, op: Literal["sum", "max"]) -> Array:
-        """The identity: there is one learner."""
-        return array
+        """The sum or maximum over the learners."""
+        return self._ranks.reduce(array, op)
 
     def state_dict(self) -> dict[str, Any]:
         """Both networks, the optimizer and the sums behind the unfinished row of the log."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 from torch import Tensor
 
 from omnirl.algorithms.shared.off_policy.targets import NextValue, Values, bootstrapped
@@ -34,6 +35,8 @@ class ValueLoss(NamedTuple):
     value: ArrayOrTensor
 
 
+NO_LOSS = ValueLoss(*(np.empty(0, np.float32) for _ in ValueLoss._fields))
+"""Of no transition at all: what a learner has whose part of a batch is empty."""
 LossFunction = Callable[[TransitionTensors, ArrayOrTensor, Values, Values], ValueLoss]
 """``(batch, taken, online network, target network) -> ValueLoss``; ``taken`` [N, Z] or [N] has no graph."""
 
