@@ -359,6 +359,23 @@ def test_a_loaded_policy_acts(tmp_path: Path) -> None:
     assert policy.meta["updates"] == 12
 
 
+def test_the_driver_of_a_resumed_run_holds_no_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be gigabytes, for as long as the run goes on; the learner reads it for itself."""
+    train(settings(tmp_path / "a", **REPLAY))
+    held: list[set[str]] = []
+
+    class Noting(omnirl.run.TrainLoop):
+        def run(self) -> RunSummary:
+            assert self.resumed is not None
+            held.append(set(self.resumed.tree))
+            return super().run()
+
+    monkeypatch.setattr(omnirl.run, "TrainLoop", Noting)
+    config = settings(tmp_path / "a", **REPLAY, runner__max_updates=15)
+    assert train(config, resume="must").updates == 15
+    assert held == [{"driver", "samplers"}]
+
+
 def test_a_checkpoint_of_other_spaces_is_refused(tmp_path: Path) -> None:
     train(settings(tmp_path / "a"))
     path = tmp_path / "a" / "run_config.yaml"

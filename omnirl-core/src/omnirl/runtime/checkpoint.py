@@ -15,7 +15,7 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +224,11 @@ class Loaded:
     def learners(self) -> int:
         """How many learners it is of."""
         return int(self.manifest.get("learners", 1))
+
+    def of_driver(self) -> Loaded:
+        """Without what the learners read for themselves, which may be a replay of gigabytes."""
+        kept = {name: part for name, part in self.tree.items() if name in ("driver", "samplers")}
+        return replace(self, tree=kept)
 
 
 def load_latest(folder: Path) -> Loaded:

@@ -136,7 +136,7 @@ def prepare(
     check_memory(config, env_spec, saved=save_memory)
     resumed = None
     if folder.resume:
-        resumed = checkpoint.load_latest(folder.path)
+        resumed = checkpoint.load_latest(folder.path).of_driver()
         check_fits(str(resumed.path), resumed.manifest, config.algorithm.name, env_spec)
     changes = Changes.between(earlier or {}, config.plain() if earlier else {})
     remove_leftovers(folder.path)

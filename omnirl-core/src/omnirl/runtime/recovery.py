@@ -35,7 +35,7 @@ class Recovery:
             ) from death
         if not checkpoint.has_checkpoint(self._folder):
             return None
-        return checkpoint.load_latest(self._folder)
+        return checkpoint.load_latest(self._folder).of_driver()
 
     def start_anew(self) -> None:
         """Bring the driver back to the run's first moment."""
