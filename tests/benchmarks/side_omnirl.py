@@ -163,7 +163,7 @@ def _named(name: str, tree: Any) -> Any:
                 yield from _named(name, value)
 
 
-def stepping_alone(work: Work, seconds: float = 1.0) -> float:
+def stepping_alone(work: Work, seconds: float = 0.5) -> float:
     """Steps/s with random actions, ended episodes begun anew as in training, for at least ``seconds``."""
     config = GymnasiumConfig(id=work.env)
     env = BACKEND.build_env(config, EnvContext("sampler", 0, work.envs))

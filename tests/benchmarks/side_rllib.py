@@ -42,7 +42,7 @@ def configuration(work: Work, seed: int) -> IMPALAConfig:
     )
 
 
-def stepping_alone(work: Work, seconds: float = 1.0) -> float:
+def stepping_alone(work: Work, seconds: float = 0.5) -> float:
     """Steps/s of one runner's environments with random actions, for at least ``seconds``."""
     env = gymnasium.make_vec(work.env, num_envs=work.envs, vectorization_mode="sync")
     env.action_space.seed(0)

@@ -90,7 +90,7 @@ def watch(model: Any) -> tuple[list[tuple[float, int]], list[int]]:
     return moments, counted
 
 
-def stepping_alone(env: VecEnv, seconds: float = 1.0) -> float:
+def stepping_alone(env: VecEnv, seconds: float = 0.5) -> float:
     """Steps/s with random actions, for at least ``seconds``."""
     env.action_space.seed(0)
     actions = [[env.action_space.sample() for _ in range(env.num_envs)] for _ in range(256)]

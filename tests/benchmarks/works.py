@@ -87,7 +87,7 @@ WORKS = {
         env="CartPole-v1",
         figure="steps_per_s",
         sides=_RAY,
-        updates=1500,
+        updates=1000,
         envs=8,
         unroll=5,
         steps=40,
@@ -98,13 +98,13 @@ WORKS = {
             algorithm="impala",
             env="CartPole-v1",
             figure="steps_per_s",
-            sides=("rllib", "local", "ray"),
-            updates=500,
+            sides=("rllib", "local", "ray") if samplers == 1 else ("rllib", "ray"),
+            updates=300,
             samplers=samplers,
             envs=envs,
             unroll=50,
             steps=samplers * envs * 50,
-            peer_updates=100,
+            peer_updates=60,
             max_lag=2,
         )
         for samplers, envs in ((1, 8), (2, 5))
@@ -122,7 +122,7 @@ WORKS = {
         )
         for name, title, detail, updates in (
             ("dqn", "DQN", "", 8000),
-            ("qr_dqn", "QR-DQN", ", 50 quantiles", 3000),
+            ("qr_dqn", "QR-DQN", ", 50 quantiles", 2000),
         )
     },
     **{
@@ -137,9 +137,9 @@ WORKS = {
             warmup=300,
         )
         for name, detail, updates in (
-            ("sac", "", 600),
-            ("td3", "", 800),
-            ("tqc", ", 2 critics of 25 quantiles", 300),
+            ("sac", "", 300),
+            ("td3", "", 400),
+            ("tqc", ", 2 critics of 25 quantiles", 150),
         )
     },
 }
