@@ -7,6 +7,7 @@ first report with two updates to the report that has them all. Steps are those s
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 
@@ -61,6 +62,7 @@ def main() -> None:
     """Arguments: work, side (always rllib), updates, threads (by OMP_NUM_THREADS), seed."""
     name, _, updates, _, seed = sys.argv[1:]
     work = WORKS[name]
+    os.environ.pop("TMPDIR", None)  # Ray's sockets lie there, and their paths may have 107 characters
     ray.init(address="local", include_dashboard=False, num_cpus=work.samplers + 2, log_to_driver=False)
     algorithm = configuration(work, int(seed)).build_algo()
     reports: list[tuple[float, int, int]] = []
