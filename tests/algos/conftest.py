@@ -40,6 +40,47 @@ def golden() -> Callable[[str], dict[str, Any]]:
     return GOLDENS.__getitem__
 
 
+@dataclasses.dataclass(frozen=True)
+class Probe:
+    """The right answers of a probe (see omnirl.testing.probes), and how far the published ladder lets one be off.
+
+    answers: observation -> value of the state, or values of the actions, or the best action where it is continuous.
+    """
+
+    answers: dict[float, Array]
+    tolerance: float
+
+
+@pytest.fixture(scope="session")
+def probe() -> Callable[[str], Probe]:
+    """``probe("probe_p1")``; the continuous form of a probe has its answers."""
+    tolerances = {"P1": 0.05, "P3": 0.05, "P6": 1.0, "C3": 0.15}
+
+    def right(env_id: str) -> Probe:
+        name = env_id.split("_")[1].upper()
+        kinds = GOLDENS["probe/expected_values"]["expected"][name]
+        found = next(kinds[kind] for kind in ("action", "Q", "V") if kind in kinds)
+        if name == "P7":  # a list over time
+            found = {t / len(found): value for t, value in enumerate(found)}
+        elif not isinstance(found, dict):
+            found = {0.0: found}
+        answers = {float(obs): np.atleast_1d(np.float32(value)) for obs, value in found.items()}
+        return Probe(answers, tolerances.get(name, 0.1))
+
+    return right
+
+
+@pytest.fixture(scope="session")
+def greedy() -> Callable[[Miniature, float], Array]:
+    """``greedy(run, obs)`` -> what the trained policy does of an observation of one number, without exploring."""
+
+    def choose(run: Miniature, obs: float) -> Array:
+        act = ActContext(np.random.default_rng(0), 0, 1.0, np.zeros(8, bool))
+        return run.policy.choose_action(np.full((8, 1), obs, np.float32), act)[0]
+
+    return choose
+
+
 @pytest.fixture(scope="session")
 def specs() -> dict[str, AlgorithmSpec]:
     """The algorithms by name."""
@@ -149,7 +190,9 @@ def miniature(specs: dict[str, AlgorithmSpec]) -> Callable[..., Miniature]:
         flow = load_object(spec.data_flow)(config, FlowContext(num_envs, 1))
         updates = (steps - flow.warmup_steps) // flow.steps_per_update
         environment = build_env(env, EnvContext("sampler", 0, num_envs))
-        return Miniature(spec, modules, get_env_spec(env), environment, total_updates=updates).run(updates)
+        done = Miniature(spec, modules, get_env_spec(env), environment, total_updates=updates).run(updates)
+        assert all(np.isfinite(list(row.values())).all() for row in done.metrics)
+        return done
 
     return run
 

@@ -22,18 +22,15 @@ from omnirl.api import ActContext, ArraySpec, DiscreteAction, EnvSpec, PolicyCon
 
 CPU = torch.device("cpu")
 PROJECTIONS = [
-    f"c51/projection_{name}"
-    for name in (
-        "identity_integer_b_everywhere",
-        "terminal_reward_on_atom",
-        "terminal_reward_between_atoms",
-        "terminal_reward_at_vmax",
-        "terminal_reward_at_vmin",
-        "clipped_above",
-        "clipped_below",
-        "generic_gamma.9_r.37",
-        "half_atoms_integer_gamma.5",
-    )
+    "c51/projection_identity_integer_b_everywhere",
+    "c51/projection_terminal_reward_on_atom",
+    "c51/projection_terminal_reward_between_atoms",
+    "c51/projection_terminal_reward_at_vmax",
+    "c51/projection_terminal_reward_at_vmin",
+    "c51/projection_clipped_above",
+    "c51/projection_clipped_below",
+    "c51/projection_generic_gamma.9_r.37",
+    "c51/projection_half_atoms_integer_gamma.5",
 ]
 QUANTILE_LOSSES = [
     "qr/huber_loss_N4_kappa1",

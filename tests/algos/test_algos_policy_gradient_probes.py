@@ -1,4 +1,4 @@
-"""A2C and IMPALA on environments whose right answers are numbers (see omnirl.testing.probes); gamma is 0.9."""
+"""PPO, A2C and IMPALA on environments whose right answers are numbers (see omnirl.testing.probes); gamma is 0.9."""
 
 from __future__ import annotations
 
@@ -31,6 +31,18 @@ LEARNER = {
 }
 NETWORK = {"hidden_sizes": [32, 32]}
 SETTINGS = {
+    "ppo": {
+        "learner": {
+            "gamma": 0.9,
+            "gae_lambda": 0.9,
+            "lr": LEARNER["lr"],
+            "epochs": 8,
+            "minibatch_size": 32,
+            "vf_coef": 1.0,
+        },
+        "memory": {"unroll_length": 8},
+        "network": NETWORK,
+    },
     "a2c": {
         "learner": {**LEARNER, "gae_lambda": 0.9},
         "memory": {"unroll_length": 4},
@@ -44,10 +56,28 @@ SETTINGS = {
 }
 
 
+FIXED_POINTS = [
+    "vtrace/fixed_point_bandit_rhobar1",
+    "vtrace/fixed_point_bandit_rhobar1.5",
+    "vtrace/fixed_point_bandit_rhobar100",
+]
+PPO_STEPS = {
+    "probe_p1": 2000,
+    "probe_p2": 3000,
+    "probe_p3": 3000,
+    "probe_p4": 4000,
+    "probe_p5": 4000,
+    "probe_p6": 6000,
+    "probe_p7": 6000,
+}
+
+
 def continuous(algorithm):
-    """Smaller steps on more samples, and noise that stays inside the bounds: beyond them the reward is flat, so that
-    whoever goes there once finds no way back."""
+    """Of an algorithm that takes one gradient step per rollout: smaller ones on more samples, and noise that stays
+    inside the bounds: beyond them the reward is flat, so that whoever goes there once finds no way back."""
     settings = SETTINGS[algorithm]
+    if algorithm == "ppo":
+        return settings
     lr = {"kind": "linear", "start": 5e-3, "end": 5e-4}
     return {
         **settings,
@@ -57,73 +87,61 @@ def continuous(algorithm):
     }
 
 
-# id: observation -> value of the state under the best policy
-VALUES = {
-    "probe_p1": {0.0: 1.0},
-    "probe_p2": {1.0: 1.0, -1.0: -1.0},
-    "probe_p3": {0.0: 0.9, 1.0: 1.0},
-    "probe_p4": {0.0: 1.0},
-    "probe_p5": {1.0: 1.0, -1.0: 1.0},
-    "probe_p6": {0.0: 10.0},
-    "probe_p7": {0.0: 2.71, 1 / 3: 1.9, 2 / 3: 1.0},
-}
-TOLERANCES = {"probe_p1": 0.05, "probe_p3": 0.05, "probe_p6": 1.0}
-BEST_ACTIONS = {"probe_p4": {0.0: 1}, "probe_p5": {1.0: 1, -1.0: 0}}
-
-
 def value_of(run, obs):
     with torch.no_grad():
         return float(run.learner.network.values(torch.tensor([[obs]], dtype=torch.float32)))
 
 
-def greedy(run, obs):
-    rows = np.full((8, 1), obs, np.float32)
-    act = ActContext(np.random.default_rng(0), 0, 1.0, np.zeros(8, bool))
-    return run.policy.choose_action(rows, act)[0]
-
-
-@pytest.mark.parametrize("env_id", VALUES)
+@pytest.mark.parametrize("env_id", PPO_STEPS)
 @pytest.mark.parametrize("algorithm", SETTINGS)
-def test_values_of_actor_critics(algorithm, env_id, miniature):
-    run = miniature(algorithm, SETTINGS[algorithm], env_id, steps=24_000 if env_id == "probe_p6" else 16_000)
-    for obs, expected in VALUES[env_id].items():
-        assert value_of(run, obs) == pytest.approx(expected, abs=TOLERANCES.get(env_id, 0.1)), obs
-    for obs, best in BEST_ACTIONS.get(env_id, {}).items():
-        assert greedy(run, obs) == best
-    assert all(np.isfinite(list(row.values())).all() for row in run.metrics)
+def test_values_of_actor_critics(algorithm, env_id, probe, greedy, miniature):
+    steps = PPO_STEPS[env_id] if algorithm == "ppo" else 24_000 if env_id == "probe_p6" else 16_000
+    run, right = miniature(algorithm, SETTINGS[algorithm], env_id, steps=steps), probe(env_id)
+    for obs, values in right.answers.items():
+        assert value_of(run, obs) == pytest.approx(values.max(), abs=right.tolerance), obs
+        assert greedy(run, obs) == values.argmax()
+        if env_id == "probe_p4":
+            with torch.no_grad():
+                probabilities = torch.softmax(run.learner.network.policy(torch.zeros(1, 1)), 1)[0]
+            assert float(probabilities[1]) > 0.95
+
+
+@pytest.mark.parametrize("env_id", ["probe_c1", "probe_c2", "probe_c3"])
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_actor_critics_find_the_best_continuous_action(algorithm, env_id, probe, greedy, miniature):
+    run = miniature(algorithm, continuous(algorithm), env_id, steps=8000 if algorithm == "ppo" else 32_000)
+    for obs, best in probe(env_id).answers.items():
+        assert greedy(run, obs) == pytest.approx(best, abs=probe(env_id).tolerance)
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_actor_critics_reach_the_bound(algorithm, greedy, miniature):
+    run = miniature(
+        algorithm, continuous(algorithm), "probe_c4", steps=8000 if algorithm == "ppo" else 32_000
+    )
+    assert greedy(run, 0.0)[0] > 2.9
 
 
 @pytest.mark.parametrize(
-    ("env_id", "best", "tolerance"),
+    ("algorithm", "trace", "unroll_length", "steps"),
     [
-        ("probe_c1", {0.0: 0.5}, 0.1),
-        ("probe_c2", {1.0: 0.5, -1.0: -0.5}, 0.1),
-        ("probe_c3", {0.0: 2.5}, 0.15),
+        ("ppo", "gae_lambda", 64, 60_000),
+        ("a2c", "gae_lambda", 16, 100_000),
+        ("impala", "vtrace_lambda", 16, 100_000),
     ],
 )
-@pytest.mark.parametrize("algorithm", SETTINGS)
-def test_actor_critics_find_the_best_continuous_action(algorithm, env_id, best, tolerance, miniature):
-    run = miniature(algorithm, continuous(algorithm), env_id, steps=32_000)
-    for obs, expected in best.items():
-        assert greedy(run, obs)[0] == pytest.approx(expected, abs=tolerance)
-
-
-@pytest.mark.parametrize("algorithm", SETTINGS)
-def test_actor_critics_reach_the_bound(algorithm, miniature):
-    run = miniature(algorithm, continuous(algorithm), "probe_c4", steps=32_000)
-    assert greedy(run, 0.0)[0] > 2.9
-    assert all(np.isfinite(list(row.values())).all() for row in run.metrics)
-
-
-@pytest.mark.parametrize(("algorithm", "trace"), [("a2c", "gae_lambda"), ("impala", "vtrace_lambda")])
-def test_values_of_a_frozen_uniform_policy(algorithm, trace, golden, miniature):
+def test_values_of_a_frozen_uniform_policy(algorithm, trace, unroll_length, steps, golden, miniature):
     """A great entropy bonus holds the policy at its uniform beginning; the values are those of a linear
     system."""
     case = golden("mdp/chain5_v_uniform_policy")
-    learner = {**LEARNER, "ent_coef": 100.0, "max_grad_norm": None, trace: 0.5}
-    memory = {**SETTINGS[algorithm]["memory"], "unroll_length": 16}
-    settings = {"learner": learner, "memory": memory, "network": NETWORK}
-    run = miniature(algorithm, settings, "chain5", steps=100_000)
+    settings = SETTINGS[algorithm]
+    learner = {**settings["learner"], "ent_coef": 100.0, "max_grad_norm": None, trace: 0.5}
+    if algorithm == "ppo":
+        learner["minibatch_size"] = 128
+    memory = {**settings["memory"], "unroll_length": unroll_length}
+    run = miniature(
+        algorithm, {"learner": learner, "memory": memory, "network": NETWORK}, "chain5", steps=steps
+    )
     with torch.no_grad():
         outputs, values = run.learner.network(torch.eye(5))
     np.testing.assert_allclose(torch.softmax(outputs, 1).numpy(), 0.5, atol=0.02)
@@ -202,9 +220,9 @@ def off_policy_value(specs, learner_context, clock, inputs, acting_log_prob):
     return float(values)
 
 
-@pytest.mark.parametrize("name", ["bandit_rhobar1", "bandit_rhobar1.5", "bandit_rhobar100"])
+@pytest.mark.parametrize("name", FIXED_POINTS)
 def test_impalas_value_depends_on_rho_bar(golden, name, specs, learner_context, clock):
-    case = golden(f"vtrace/fixed_point_{name}")
+    case = golden(name)
     inputs = case["inputs"]
     value = off_policy_value(specs, learner_context, clock, inputs, inputs["mu"])
     assert value == pytest.approx(case["expected"]["value_fixed_point"], abs=0.03)
@@ -226,13 +244,13 @@ class Lagging(Miniature):
         return self._held
 
 
-def test_impala_learns_from_a_policy_of_up_to_seven_updates_ago(specs):
+def test_impala_learns_from_a_policy_of_up_to_seven_updates_ago(specs, probe, greedy):
     env = PropConfig(id="probe_p5")
     environment = build_env(env, EnvContext("sampler", 0, 8))
     run = Lagging(specs["impala"], SETTINGS["impala"], get_env_spec(env), environment, total_updates=504).run(
         504
     )
-    for obs, best in BEST_ACTIONS["probe_p5"].items():
-        assert value_of(run, obs) == pytest.approx(1.0, abs=0.1)
-        assert greedy(run, obs) == best
+    for obs, values in probe("probe_p5").answers.items():
+        assert value_of(run, obs) == pytest.approx(values.max(), abs=0.1)
+        assert greedy(run, obs) == values.argmax()
     assert max(row["approx_kl"] for row in run.metrics) > 1e-3  # the acting policy was another

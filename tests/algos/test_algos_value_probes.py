@@ -1,4 +1,4 @@
-"""Learning probes of the value learners beside DQN, see omnirl.testing.probes; gamma is 0.9.
+"""Learning probes of the value learners, see omnirl.testing.probes; gamma is 0.9.
 
 The tolerances are those of the published ladder. Prioritized replay, several steps and distributions change how fast
 a value is learnt, never which.
@@ -42,23 +42,14 @@ def settings(lr=5e-3, memory=(), **learner):
 
 # Atoms 0.25 apart; quantiles of a loss that is plain from 0.001 on, so that their mean is the value.
 SETTINGS = {
+    "dqn": settings(),
     "ddqn": settings(),
     "dueling_dqn": settings(),
     "per_dqn": settings(),
     "c51": settings(num_atoms=45, v_min=-1, v_max=10),
     "qr_dqn": settings(num_quantiles=8),
 }
-# id: observation -> values of the actions; None where the behaviour does not fix them
-VALUES = {
-    "probe_p1": {0.0: [1.0]},
-    "probe_p2": {1.0: [1.0], -1.0: [-1.0]},
-    "probe_p3": {0.0: [0.9], 1.0: [1.0]},
-    "probe_p4": {0.0: [-1.0, 1.0]},
-    "probe_p5": {1.0: [-1.0, 1.0], -1.0: [1.0, -1.0]},
-    "probe_p6": {0.0: [10.0]},
-    "probe_p7": {0.0: [2.71], 1 / 3: [1.9], 2 / 3: [1.0]},
-}
-TOLERANCES = {"probe_p1": 0.05, "probe_p3": 0.05, "probe_p6": 1.0}
+PROBES = [f"probe_p{number}" for number in range(1, 8)]
 STEPS = {"probe_p1": 1500, "probe_p2": 2500, "probe_p3": 3000, "probe_p4": 2500, "probe_p5": 3000}
 
 
@@ -73,29 +64,35 @@ def action_values(run, obs):
     return outputs.numpy()
 
 
-@pytest.mark.parametrize("env_id", VALUES)
+@pytest.mark.parametrize("env_id", PROBES)
 @pytest.mark.parametrize("algorithm", SETTINGS)
-def test_values(algorithm, env_id, miniature):
-    run = miniature(algorithm, SETTINGS[algorithm], env_id, steps=STEPS.get(env_id, 5000))
-    for obs, expected in VALUES[env_id].items():
-        found = action_values(run, [obs])[: len(expected)]
-        np.testing.assert_allclose(found, expected, atol=TOLERANCES.get(env_id, 0.1), err_msg=f"{obs}")
-    assert all(np.isfinite(list(row.values())).all() for row in run.metrics)
+def test_values(algorithm, env_id, probe, miniature):
+    run, right = (
+        miniature(algorithm, SETTINGS[algorithm], env_id, steps=STEPS.get(env_id, 5000)),
+        probe(env_id),
+    )
+    for obs, values in right.answers.items():
+        np.testing.assert_allclose(action_values(run, [obs]), values, atol=right.tolerance, err_msg=f"{obs}")
 
 
-@pytest.mark.parametrize("n_step", [1, 3])
-@pytest.mark.parametrize("algorithm", ["ddqn", "dueling_dqn", "per_dqn"])
-def test_every_value_of_the_chain(algorithm, n_step, golden, miniature):
-    """With several steps the values are those of the behaviour too, which is no longer random but nearly greedy: there
-    only the best action is asked for."""
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_every_value_of_the_chain(algorithm, golden, miniature):
     expected = golden("mdp/chain5_qstar")["expected"]["q_star"]
-    modules = {**settings(memory={"n_step": n_step}), "policy": {"epsilon": 1.0 if n_step == 1 else 0.1}}
+    modules = {**SETTINGS[algorithm], "policy": {"epsilon": 1.0}}
     run = miniature(algorithm, modules, "chain5", steps=12_000)
     learned = np.array([action_values(run, row) for row in np.eye(5)])
-    if n_step == 1:
-        np.testing.assert_allclose(learned, expected, atol=0.05)
-    else:
-        np.testing.assert_array_equal(learned.argmax(1), np.argmax(expected, 1))
+    np.testing.assert_allclose(learned, expected, atol=0.05)
+
+
+@pytest.mark.parametrize("algorithm", SETTINGS)
+def test_the_best_actions_of_the_chain_with_several_steps(algorithm, golden, miniature):
+    """The values are those of the behaviour too, so it is nearly greedy and only the best action is asked for."""
+    expected = golden("mdp/chain5_qstar")["expected"]["q_star"]
+    modules = SETTINGS[algorithm]
+    modules = {**modules, "memory": {**modules["memory"], "n_step": 3}, "policy": {"epsilon": 0.1}}
+    run = miniature(algorithm, modules, "chain5", steps=12_000)
+    learned = np.array([action_values(run, row) for row in np.eye(5)])
+    np.testing.assert_array_equal(learned.argmax(1), np.argmax(expected, 1))
 
 
 def one_state_learner(learner, config, context, **keys):

@@ -14,6 +14,12 @@ PLAIN = [
     "vtrace/terminated_mid",
     "vtrace/terminated_and_truncated",
     "vtrace/terminated_last",
+    "vtrace/on_policy_equals_nstep",
+]
+FIXED_POINTS = [
+    "vtrace/fixed_point_bandit_rhobar1",
+    "vtrace/fixed_point_bandit_rhobar1.5",
+    "vtrace/fixed_point_bandit_rhobar100",
 ]
 
 
@@ -43,7 +49,7 @@ def arrays(*rows):
     return [np.array(row, np.float32) for row in rows]
 
 
-def test_ratios_are_cut_and_the_next_target_enters_the_advantage():
+def test_k06_ratios_are_cut_and_the_next_target_enters_the_advantage():
     log_rhos, rewards, values, after = arrays(np.log([0.5, 2, 1]), [1, 0, 2], [1, 2, 3], [2, 3, 4])
     never = np.zeros(3, bool)
     targets, advantages = vtrace(log_rhos, rewards, values, after, never, never, gamma=0.9)
@@ -54,7 +60,7 @@ def test_ratios_are_cut_and_the_next_target_enters_the_advantage():
     np.testing.assert_allclose(advantages, [2.268, 3.04, 2.6], 1e-5)
 
 
-def test_nothing_of_the_next_episode_enters_this_one():
+def test_k06_nothing_of_the_next_episode_enters_this_one():
     """Two truncated episodes of values 1 and 100 without reward: nothing is to be gained anywhere."""
     values, after = arrays([1, 1, 100, 100], [1, 1, 100, 100])
     truncated = np.array([0, 1, 0, 1], bool)
@@ -64,7 +70,7 @@ def test_nothing_of_the_next_episode_enters_this_one():
     assert targets.tolist() == [1, 1, 100, 100]
 
 
-def test_the_last_step_counts():
+def test_k06_the_last_step_counts():
     zero = np.zeros(3, np.float32)
     rewards = np.array([0, 0, 1], np.float32)
     terminated = np.array([0, 0, 1], bool)
@@ -76,7 +82,6 @@ def test_on_policy_it_is_the_n_step_return(golden):
     """With ratios of 1 the targets are those of lambda = 1: the discounted rewards up to the bootstrap."""
     case = golden("vtrace/on_policy_equals_nstep")
     targets, _ = estimate(case["inputs"])
-    np.testing.assert_allclose(targets, case["expected"]["vs"], 1e-5, 1e-5)
     inputs = case["inputs"]
     rewards, values, after = arrays(*(inputs[name] for name in ("rewards", "values", "next_values")))
     flags = [np.array(inputs[name], bool) for name in ("terminated", "truncated")]
@@ -84,10 +89,10 @@ def test_on_policy_it_is_the_n_step_return(golden):
     np.testing.assert_allclose(targets, returns, 1e-5, 1e-5)
 
 
-@pytest.mark.parametrize("name", ["bandit_rhobar1", "bandit_rhobar1.5", "bandit_rhobar100"])
+@pytest.mark.parametrize("name", FIXED_POINTS)
 def test_the_fixed_point_depends_on_the_cut_of_the_ratios(golden, name):
     """A one-step problem: the value at which the expected V-trace error under mu vanishes."""
-    case = golden(f"vtrace/fixed_point_{name}")
+    case = golden(name)
     inputs, expected = case["inputs"], case["expected"]
     mu, pi, rewards = (np.array(inputs[key]) for key in ("mu", "pi", "rewards"))
     value = expected["value_fixed_point"]

@@ -117,11 +117,11 @@ def test_two_step_pays_plus_one_three_times_in_ten():
     assert 250 < wins < 350  # standard deviation 14.5
 
 
-@pytest.mark.parametrize("identifier", ["probe_p2", "probe_p6", "probe_p7", "two_step"])
+@pytest.mark.parametrize("identifier", ["probe_p2", "probe_p3", "probe_p6", "probe_p7", "two_step"])
 def test_continuous_twins_are_the_same_whatever_the_action(identifier):
     twin = f"{identifier}_continuous"
     assert get_env_spec(PropConfig(id=twin)).action == ContinuousAction((-1.0,), (1.0,))
-    steps = {"probe_p2": 1, "two_step": 2}.get(identifier, 3)
+    steps = {"probe_p2": 1, "probe_p3": 2, "two_step": 2}.get(identifier, 3)
     for seed in range(5):
         expected = play(identifier, [0] * steps, seed)
         assert play(twin, [[0.7]] * steps, seed) == expected

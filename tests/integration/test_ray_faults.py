@@ -45,7 +45,9 @@ def test_a_crash_of_the_driver_leaves_nothing(start: Callable[..., Any], tmp_pat
     assert run.left_over() == []
 
 
-def test_more_workers_than_cores_run_on_our_own_cluster(start: Callable[..., Any], tmp_path: Path) -> None:
+def test_k36_more_workers_than_cores_run_on_our_own_cluster(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
     run = start(*RUN, "runner.num_samplers=5", "runner.max_updates=3", "runner.max_steps=")
     assert run.wait(120) == 0, run.output
     assert "finished: 3 updates" in run.output
@@ -103,7 +105,7 @@ def test_a_dead_address_is_refused_at_once(start: Callable[..., Any], tmp_path: 
     assert "Traceback" not in run.output
 
 
-def test_a_joined_cluster_must_have_the_resources(
+def test_k36_a_joined_cluster_must_have_the_resources(
     start: Callable[..., Any], tmp_path: Path, ray_folder: Path
 ) -> None:
     head = start(code=HEAD)

@@ -34,7 +34,7 @@ LONG = [*TOY, *COUNT, "runner.max_updates=100000", "modules.learner.sleep=0.002"
 
 
 @pytest.mark.parametrize("mode", ["nan_reward", "nan_obs"])
-def test_nan_from_the_environment_ends_the_run(
+def test_k38_nan_from_the_environment_ends_the_run(
     start: Callable[..., Any], within: Callable[..., Any], tmp_path: Path, mode: str
 ) -> None:
     run = start(
@@ -47,7 +47,7 @@ def test_nan_from_the_environment_ends_the_run(
     assert "Traceback" not in run.output
 
 
-def test_nan_from_the_environment_is_refused(
+def test_k38_nan_from_the_environment_is_refused(
     start: Callable[..., Any], within: Callable[..., Any], tmp_path: Path, read: Any
 ) -> None:
     run = start(
@@ -61,7 +61,7 @@ def test_nan_from_the_environment_is_refused(
     assert int(last["env_steps"]) == int(last["stored_steps"]) + 16
 
 
-def test_too_many_nan_end_the_run(
+def test_k38_too_many_nan_end_the_run(
     start: Callable[..., Any], within: Callable[..., Any], tmp_path: Path, read: Any
 ) -> None:
     run = start(*TOY, "env.id=bad", "env.mode=nan_reward", "env.at=100", "runner.max_updates=200")
@@ -70,7 +70,7 @@ def test_too_many_nan_end_the_run(
     assert "10 of 22 rollouts held a NaN or an infinity, the limit is 1 %" in run.output
 
 
-def test_a_learning_rate_without_measure_ends_the_run(
+def test_k38_a_learning_rate_without_measure_ends_the_run(
     start: Callable[..., Any], within: Callable[..., Any], tmp_path: Path, read: Any
 ) -> None:
     run = start(

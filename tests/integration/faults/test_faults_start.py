@@ -36,7 +36,7 @@ def test_a_stale_address(start: Callable[..., Any], within: Callable[..., Any], 
 
 
 @pytest.mark.ray
-def test_a_cluster_that_is_too_small(
+def test_k36_a_cluster_that_is_too_small(
     start: Callable[..., Any], within: Callable[..., Any], tmp_path: Path
 ) -> None:
     head = start(code=HEAD)

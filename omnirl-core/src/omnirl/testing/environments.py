@@ -11,7 +11,7 @@ id                   what it is                                             keys
 probe_p1 ... p7      discrete probes, see :mod:`omnirl.testing.probes`
 probe_c1 ... c4      continuous probes, the same place
 two_step             a known distribution of returns
-..._continuous       probe_p2, p6, p7 and two_step with a continuous action
+..._continuous       probe_p2, p3, p6, p7, two_step with a continuous action
 chain5               five states with a known Q*
 count, count_term    observes t; truncated, terminated at the end                   length
 reuse                count in an environment that reuses its one array      length
@@ -80,6 +80,7 @@ ENVIRONMENTS: dict[str, Callable[..., SingleEnvironment]] = {
     "probe_c4": lambda: bandit(-1.0, 3.0, lambda obs, action: action),
     "two_step": lambda: TwoStep(ONLY),
     "probe_p2_continuous": lambda: OneStep(IGNORED, lambda obs, action: obs, signed=True),
+    "probe_p3_continuous": lambda: Sequence((0.0, 1.0, 1.0), (0.0, 1.0), action=IGNORED),
     "probe_p6_continuous": lambda: Sequence((0.0,) * 4, (1.0,) * 3, truncated=True, action=IGNORED),
     "probe_p7_continuous": lambda: Sequence((0.0, 1 / 3, 2 / 3, 1.0), (1.0,) * 3, action=IGNORED),
     "two_step_continuous": lambda: TwoStep(IGNORED),

@@ -19,8 +19,8 @@ probe_c3  0; -(a - 2.5)^2, a in [-2, 4]; 1 step          a = 2.5                
 probe_c4  0; a, a in [-1, 3]; 1 step                     a = 3                        saturation at the bound
 ========  =============================================  ===========================  =======================
 
-Where the only discrete action makes no difference (P2, P6, P7 and the two steps of ``two_step``), ``..._continuous``
-is the same with a continuous action that makes none.
+Where the only discrete action makes no difference (P2, P3, P6, P7 and the two steps of ``two_step``),
+``..._continuous`` is the same with a continuous action that makes none.
 """
 
 from __future__ import annotations
