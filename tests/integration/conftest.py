@@ -92,7 +92,8 @@ def _title(process: psutil.Process) -> str:
 @pytest.fixture
 def ray_folder() -> Iterator[Path]:
     """A temp folder of Ray's own, with a path short enough for its sockets."""
-    folder = Path(tempfile.mkdtemp(prefix="or-", dir="/tmp"))  # TMPDIR may be too long for the path of a socket
+    # TMPDIR may be too long for the path of a socket
+    folder = Path(tempfile.mkdtemp(prefix="or-", dir="/tmp"))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -162,15 +163,18 @@ class ForkedRun:
         assert self.process.exitcode is not None, "the command did not end in time"
         return int(self.process.exitcode)
 
-    def kill_at(self, file: Path, lines: int, timeout: float = 60.0) -> None:
-        """Kill it with SIGKILL as soon as ``file`` has so many lines."""
+    def until(self, condition: Callable[[], Any], timeout: float = 60.0) -> None:
+        """Wait until ``condition`` holds, while the command runs."""
         end = time.monotonic() + timeout
-        while not file.exists() or file.read_bytes().count(b"\n") < lines:
-            assert self.process.is_alive(), f"the command ended before it was killed:\n{self.output}"
-            assert time.monotonic() < end, "the command did not get there in time"
-            time.sleep(0.002)
+        while not condition():
+            assert self.process.is_alive(), f"the command ended before the condition held:\n{self.output}"
+            assert time.monotonic() < end, "the condition did not hold in time"
+            time.sleep(0.005)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, wherever it is."""
         self.process.kill()
-        assert self.wait() == -signal.SIGKILL
+        assert self.wait() == -signal.SIGKILL, "it had ended by itself"
 
 
 @pytest.fixture
