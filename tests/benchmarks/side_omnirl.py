@@ -135,6 +135,8 @@ def rows_of(log: Path) -> list[dict[str, str]]:
 
 def between_first_and_last(rows: list[dict[str, str]]) -> dict[str, float]:
     """Rates from the first row to the last."""
+    if len(rows) < 2:
+        raise SystemExit("too few updates: the log has no two rows to measure between")
     first, last = rows[0], rows[-1]
     seconds = float(last["wall_time"]) - float(first["wall_time"])
     # Steps that were learned from: IMPALA drops rollouts that are too old.
