@@ -98,6 +98,8 @@ class OwnClass(nn.Module):
             raise self._error(f".forward must give features [N, F], and gave {shape} for N = {_ROWS}")
         if features.dtype != torch.float32:
             raise self._error(f".forward must give float32, and gave {features.dtype}")
+        if not torch.isfinite(features).all():
+            raise self._error(".forward gives NaN or infinity for observations that are finite")
         if not torch.equal(features, self._run(".forward", lambda: made(example))):
             raise self._error(
                 ".forward gives other features for the same observation (leave out what is random)"
@@ -126,7 +128,7 @@ class OwnClass(nn.Module):
         """The result of the user's code; what it raises as one line, with the place in the file."""
         try:
             return call()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             text = f"{what} raised {type(error).__name__}: {' '.join(str(error).split())}"
             own = getattr(sys.modules.get(load_class(self._reference).__module__), "__file__", None)
             frames = traceback.extract_tb(error.__traceback__)
