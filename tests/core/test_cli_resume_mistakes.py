@@ -79,3 +79,10 @@ def test_what_does_not_fit_is_named_with_its_values_then_and_now(here, capsys):
     assert 'modules.memory.kind was "queue", is "replay"' in line
     assert "modules.learner.lr was 0.01, is 0.5" in line
     assert "resume with the values that it was written with, or train anew in another --run-dir (" in line
+
+
+def test_what_fits_and_was_changed_is_told_too(here, capsys):
+    assert run(["resume", "here", "--local", "runner.max_updates=7", "modules.learner.lr=0.5"]) == 0
+    assert "changed since the checkpoint: modules.learner.lr was 0.01, is 0.5\n" in capsys.readouterr().out
+    assert run(["resume", "here", "--local", "runner.max_updates=8"]) == 0
+    assert "changed since" not in capsys.readouterr().out

@@ -1,7 +1,7 @@
-"""What a run that goes on is told otherwise than when it began: named where it makes a difference.
+"""What a run that goes on is told otherwise than when its checkpoint was written, in ``modules`` and ``env``.
 
-Most changes are what a resume is for (a later stop, another learning rate), so they are mentioned only where the
-checkpoint does not fit, or where an environment does not come to the state that was saved.
+It is named in a line at the start, and again where the checkpoint does not fit, or where an environment does not come
+to the state that was saved.
 """
 
 from __future__ import annotations

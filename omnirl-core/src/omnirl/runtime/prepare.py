@@ -170,6 +170,8 @@ def prepare(
     notices += [*(resumed.notices if resumed else ()), *config.notes, *env_spec.notes]
     if resumed is not None and resumed.learners != plan.num_learners:
         notices.append(_other_learners(resumed, plan))
+    if resumed is not None and (changed := (*changes.modules, *changes.env)):
+        notices.append(f"changed since the checkpoint: {'; '.join(changed)}")
     made = resumed.manifest["counters"]["updates"] if resumed else 0
     if made >= target.updates:
         notices.append(
