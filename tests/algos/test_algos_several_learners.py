@@ -55,6 +55,9 @@ class Outcome:
     weights: dict
     metrics: list
     steps: float
+    statistics: dict = dataclasses.field(
+        default_factory=dict
+    )  # what was observed, of which nothing is rounded
 
 
 @pytest.fixture
@@ -84,7 +87,13 @@ def learn(specs, on_every_rank, clock):
             weights = {**state["parameters"], **learner.get_weights(), "scale": np.array(0.0)}
             if keys.get("normalize_returns"):
                 weights["scale"] = np.array(state["returns"]["scale"])
-            return Outcome(weights, metrics, float(state["optimizer"].get("steps", 0.0)))
+            statistics = {
+                (kind, name): np.array(state[kind]["pending"][name])
+                for kind in ("observations", "returns")
+                for name in ("count", "mean", "var")
+                if state[kind]
+            }
+            return Outcome(weights, metrics, float(state["optimizer"].get("steps", 0.0)), statistics)
 
         return on_every_rank(size, task)
 
@@ -124,6 +133,8 @@ def assert_alike(outcomes, alone, tolerance=1e-6):
         assert other.metrics == first.metrics
         assert other.steps == first.steps
     assert first.steps == alone.steps
+    assert first.statistics.keys() == alone.statistics.keys()
+    assert all(np.array_equal(first.statistics[key], alone.statistics[key]) for key in alone.statistics)
     for name, expected in alone.weights.items():
         np.testing.assert_allclose(first.weights[name], expected, rtol=1e-6, atol=tolerance, err_msg=name)
     for found, expected in zip(first.metrics, alone.metrics, strict=True):
@@ -170,6 +181,7 @@ def test_k35_several_updates_with_running_statistics(name, size, space, learn, r
     keys |= {"normalize_advantages": True} if name == "a2c" else {}
     alone = learn(name, 1, updates, spec, **keys)[0]
     first = assert_alike(learn(name, size, updates, spec, **keys), alone)
+    assert len(first.statistics) == 6
     assert first.weights["scale"] != 1.0
     assert first.weights["normalizer.scale"].std() > 0.0
     assert moved(first, learn(name, 1, [], spec, **keys)[0]) > 1e-4
