@@ -111,6 +111,15 @@ def test_a_tensor_is_summed_where_it_lies(with_groups):
     assert with_groups(2, add) == [[1.0, 3.0, 5.0]] * 2
 
 
+def test_all_take_over_what_the_first_has(with_groups):
+    def take_over(group):
+        tensor = torch.tensor([[1.5, -2.0], [float(group.rank), float("nan") if group.rank else 3.0]])
+        group.as_first_(tensor)
+        return tensor.tolist()
+
+    assert with_groups(3, take_over) == [[[1.5, -2.0], [0.0, 3.0]]] * 3
+
+
 def test_tables_come_in_rank_order(with_groups):
     def gather(group):
         own = np.array([[group.rank, 10 * group.rank]], np.int16)
@@ -145,6 +154,7 @@ def test_one_learner_gives_back_what_it_was_given(learner_context):
     assert group.all_gather_rows(array)[0] is array
     assert group.average_(tensor, 4) == 4
     group.sum_(tensor)
+    group.as_first_(tensor)
     assert tensor[0] == 2.0
     assert (group.rank, group.size) == (0, 1)
     group.close()

@@ -375,6 +375,20 @@ def test_a_learner_that_leaves_is_an_error_for_the_other(name, specs, on_every_r
     assert max(on_every_rank(2, task)) < 10
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_all_begin_with_the_weights_of_the_first(name, specs, on_every_rank):
+    """Even where they are not drawn from the common seed alone."""
+
+    def begin(context):
+        own = dataclasses.replace(context, seed=context.rank)
+        learner = load_object(specs[name].learner)(load_object(specs[name].config)(), SPACES["discrete"], own)
+        return learner.parameters.arrays()
+
+    (alone,) = on_every_rank(1, begin)
+    for weights in on_every_rank(2, begin):
+        assert all(np.array_equal(weights[key], alone[key]) for key in alone)
+
+
 def test_the_learners_reduce_for_their_memories(specs, on_every_rank):
     def total(context):
         learner = load_object(specs["ppo"].learner)(Config(), SPACES["discrete"], context)

@@ -92,6 +92,8 @@ class OnPolicyLearner:
         self.backpropagation = backpropagation(self.network)
         self.optimizer = optimizer(self.parameters)
         self.group = process_group(context)
+        # The seed is the same for all; a class of the user's own may draw its initial values from elsewhere.
+        self.group.as_first_(self.parameters.values)
         self.statistics = RunningStatistics(
             ObservationNormalizer(vectors) if self.config.normalize_observations else None,
             ReturnNormalizer(self.config.gamma) if self.config.normalize_returns else None,

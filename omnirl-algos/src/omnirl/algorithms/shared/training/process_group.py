@@ -38,6 +38,9 @@ class ProcessGroup(Protocol):
     def sum_(self, tensor: Tensor) -> None:
         """Make ``tensor`` (any float) the sum over the ranks, in place."""
 
+    def as_first_(self, tensor: Tensor) -> None:
+        """Make ``tensor`` (any float) what it is on rank 0, in place."""
+
     def average_(self, tensor: Tensor, count: int) -> int:
         """From the mean over this rank's ``count`` samples to the mean over those of all ranks, in place; their number.
 
@@ -80,6 +83,9 @@ class OneLearner:
 
     def sum_(self, tensor: Tensor) -> None:
         """Nothing to add."""
+
+    def as_first_(self, tensor: Tensor) -> None:
+        """It is so already."""
 
     def average_(self, tensor: Tensor, count: int) -> int:
         """The mean is that of all samples already."""
@@ -136,6 +142,12 @@ class GlooGroup:
             self._group.allreduce([host]).wait()
         if host.data_ptr() != tensor.data_ptr():
             tensor.copy_(host)
+
+    def as_first_(self, tensor: Tensor) -> None:
+        """One collective: the others add zeros."""
+        if self.rank > 0:
+            tensor.zero_()
+        self.sum_(tensor)
 
     def average_(self, tensor: Tensor, count: int) -> int:
         """One collective, on the host; the number of samples goes with the sum."""
