@@ -4,6 +4,7 @@ valid."""
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 from importlib import resources
@@ -18,6 +19,16 @@ from omnirl.config.files import load_text
 from omnirl.testing.spaces import spaces_of
 
 PARTS = ("config", "data_flow", "policy", "memory", "learner", "agent_file")
+SOURCES = (
+    "CleanRL, ",
+    "MinAtar, ",
+    "RLlib, ",
+    "SLM-Lab, ",
+    "Tianshou, ",
+    "pgx, ",
+    "rl-baselines3-zoo, ",
+    "those of cartpole-dqn",
+)
 MODULES = ["omnirl.algorithms.plugin", "omnirl.presets", "omnirl.networks", "omnirl.networks.numpy_mlp"]
 
 
@@ -131,7 +142,8 @@ def test_two_learner_threads_are_set(learner_context, specs):
 def test_presets_are_valid_and_name_their_source(preset, specs):
     package, _, name = preset.resource.partition(":")
     text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
-    assert "Hyperparameters: " in text
+    (told,) = re.findall(r"^# Hyperparameters: (.*)$", text, re.MULTILINE)
+    assert told.startswith(SOURCES)
     data = load_text(text, name).data
     algorithm = specs[data["agent"]["module"]]
     assert preset.name.endswith(algorithm.name.replace("_", "-"))
@@ -139,7 +151,9 @@ def test_presets_are_valid_and_name_their_source(preset, specs):
     runner = data["runner"]
     context = FlowContext(runner["num_envs_per_sampler"], runner["num_samplers"])
     assert load_object(algorithm.data_flow)(config, context).steps_per_update > 0
-    on_pictures = preset.name.startswith(("carracing-", "pong-"))  # an episode of those takes many seconds
+    on_pictures = preset.name.startswith(
+        ("breakout-", "carracing-", "pong-")
+    )  # an episode of those takes many seconds
     assert runner["num_episodes"] == (10 if on_pictures else 50)
 
 
