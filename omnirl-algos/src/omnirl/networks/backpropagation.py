@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from omnirl.networks.actor_critic import ActorCritic
-from omnirl.networks.few_rows_gradient import ByRows, MLPPass
 from omnirl.networks.config import Activation
-from omnirl.networks.mlp import MLP, tanh_
+from omnirl.networks.few_rows_gradient import ByRows, MLPPass
+from omnirl.networks.hidden_arrays import HiddenArrays
+from omnirl.networks.mlp import MLP
 
 
 class Backpropagation(Protocol):
@@ -65,23 +66,16 @@ class MLPBackpropagation:
         self._transposed = [weight.t() for weight in self._weights]
         self._biases = [bias.detach() for _, bias in network.pairs]
         self._gradients = [(gradient_of(weight), gradient_of(bias)) for weight, bias in network.pairs]
-        self._tanh = network.activation == "tanh"
-        self._rows = -1
-        self._hidden: list[Tensor] = []  # the hidden layers' values [N, size] ...
-        self._d_hidden: list[Tensor] = []  # ... and their gradients
+        self._hidden = HiddenArrays(self._biases[:-1], network.activation)
         self._x: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, D] -> [N, outputs], a new tensor. ``x`` is kept for the backward pass."""
-        if len(x) != self._rows:
-            self._rows = len(x)
-            self._hidden, self._d_hidden = (
-                [x.new_empty(self._rows, len(bias)) for bias in self._biases[:-1]] for _ in range(2)
-            )
+        self._hidden.fit(len(x))
         self._x = x
-        for bias, weight, hidden in zip(self._biases, self._transposed, self._hidden):
-            torch.addmm(bias, x, weight, out=hidden)
-            x = tanh_(hidden) if self._tanh else hidden.relu_()
+        for bias, weight, sums in zip(self._biases, self._transposed, self._hidden.values):
+            torch.addmm(bias, x, weight, out=sums)
+            x = self._hidden.activate_(sums)
         return torch.addmm(self._biases[-1], x, self._transposed[-1])
 
     def backward(self, d: Tensor) -> None:
@@ -94,7 +88,7 @@ class MLPBackpropagation:
 
     def _to_the_first_layer(self, d: Tensor) -> Tensor:
         """To the gradients of all parameters; that of the first layer's outputs."""
-        inputs = [self._x, *self._hidden]
+        inputs = [self._x, *self._hidden.values]
         for layer in range(len(inputs) - 1, -1, -1):
             d_weight, d_bias = self._gradients[layer]
             if inputs[layer].shape[1] < d.shape[1]:
@@ -105,13 +99,8 @@ class MLPBackpropagation:
             torch.sum(d, 0, out=d_bias)
             if layer == 0:
                 break
-            d_input = self._d_hidden[layer - 1]
-            torch.mm(d, self._weights[layer], out=d_input)
-            if self._tanh:
-                torch.ops.aten.tanh_backward.grad_input(d_input, inputs[layer], grad_input=d_input)
-            else:
-                torch.ops.aten.threshold_backward.grad_input(d_input, inputs[layer], 0, grad_input=d_input)
-            d = d_input
+            torch.mm(d, self._weights[layer], out=self._hidden.gradients[layer - 1])
+            d = self._hidden.slope_(layer - 1)
         return d
 
 

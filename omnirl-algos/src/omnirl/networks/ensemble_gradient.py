@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from omnirl.networks.backpropagation import gradient_of
 from omnirl.networks.ensemble import EnsembleMLP
-from omnirl.networks.mlp import tanh_
+from omnirl.networks.hidden_arrays import HiddenArrays
 
 
 class Ensemble(Protocol):
@@ -61,24 +61,16 @@ class PlainPass:
         self._weights = [weight.detach()[:members] for weight, _ in network.pairs]
         self._transposed = [weight.transpose(1, 2) for weight in self._weights]
         self._biases = [bias.detach()[:members] for _, bias in network.pairs]
-        self._tanh = network.activation == "tanh"
-        self._rows = -1
-        self._hidden: list[Tensor] = []  # the hidden layers' values [M, N, size] ...
-        self._d_hidden: list[Tensor] = []  # ... and their gradients
+        self._hidden = HiddenArrays(self._biases[:-1], network.activation)
         self._x: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
         """[N, D] -> [M, N, O]."""
-        if len(x) != self._rows:
-            self._rows = len(x)
-            self._hidden, self._d_hidden = (
-                [x.new_empty(len(bias), self._rows, bias.shape[2]) for bias in self._biases[:-1]]
-                for _ in range(2)
-            )
+        self._hidden.fit(len(x))
         self._x = x = x.expand(len(self._weights[0]), *x.shape)
-        for bias, weight, hidden in zip(self._biases, self._weights, self._hidden):
-            torch.baddbmm(bias, x, weight, out=hidden)
-            x = tanh_(hidden) if self._tanh else hidden.relu_()
+        for bias, weight, sums in zip(self._biases, self._weights, self._hidden.values):
+            torch.baddbmm(bias, x, weight, out=sums)
+            x = self._hidden.activate_(sums)
         bias, weight = self._biases[-1], self._weights[-1]
         if bias.shape[2] == 1:  # a product with one column takes five times as long as its transpose
             return torch.baddbmm(bias, weight.transpose(1, 2), x.transpose(1, 2)).transpose(1, 2)
@@ -86,7 +78,7 @@ class PlainPass:
 
     def backward(self, d: Tensor) -> None:
         """To the parameters."""
-        inputs = [self._x, *self._hidden]
+        inputs = [self._x, *self._hidden.values]
         for layer in range(len(inputs) - 1, -1, -1):
             weight, bias = self._pairs[layer]
             if d.shape[2] == 1:
@@ -99,22 +91,18 @@ class PlainPass:
 
     def input_gradient(self, d: Tensor, columns: int) -> Tensor:
         """To the last ``columns`` inputs [N, columns]."""
-        for layer in range(len(self._hidden), 0, -1):
+        for layer in range(len(self._weights) - 1, 0, -1):
             d = self._through(layer, d)
         return torch.bmm(d, self._transposed[0][:, :, -columns:]).sum(0)
 
     def _through(self, layer: int, d: Tensor) -> Tensor:
         """From the gradient of ``layer``'s sums to that of the sums of the layer before."""
-        hidden, d_hidden = self._hidden[layer - 1], self._d_hidden[layer - 1]
+        d_hidden = self._hidden.gradients[layer - 1]
         if d.shape[2] == 1:
             torch.mul(d, self._transposed[layer], out=d_hidden)
         else:
             torch.bmm(d, self._transposed[layer], out=d_hidden)
-        if self._tanh:
-            torch.ops.aten.tanh_backward.grad_input(d_hidden, hidden, grad_input=d_hidden)
-        else:
-            torch.ops.aten.threshold_backward.grad_input(d_hidden, hidden, 0, grad_input=d_hidden)
-        return d_hidden
+        return self._hidden.slope_(layer - 1)
 
 
 class AutogradPass:
