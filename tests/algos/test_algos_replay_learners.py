@@ -148,6 +148,19 @@ def test_a_few_batches_with_every_algorithm(case, learnt):
     assert_as_one(learnt(case, 1, 4), learnt(case, 2, 4))
 
 
+@pytest.mark.parametrize("case", ["dqn", "td3"])
+def test_all_begin_with_the_weights_of_the_first(case, make_learner, on_every_rank, learner_context):
+    """Targets too, though each rank draws other initial values."""
+
+    def begin(context):
+        return make_learner(case, dataclasses.replace(context, seed=10 + context.rank)).state_dict()
+
+    expected = dict(leaves(make_learner(case, dataclasses.replace(learner_context, seed=10)).state_dict()))
+    for state in on_every_rank(3, begin):
+        for path, value in leaves(state):
+            np.testing.assert_array_equal(value, expected[path], err_msg=path)
+
+
 @pytest.mark.parametrize("case", ["dqn", "td3", "sac"])
 def test_what_is_not_finite_on_one_rank_leaves_all_as_they_were(case, learnt, make_learner, learner_context):
     """A reward that is no number, in the part of one of three."""

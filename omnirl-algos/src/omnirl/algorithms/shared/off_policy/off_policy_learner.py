@@ -81,10 +81,13 @@ class OffPolicyLearner:
         self._action = action_tensor(spec.action, self.device)
         self._losses = losses
         self._all = groups.all()
+        self._ranks = process_group(context)
+        for group in self._all.values():
+            # The seed is the same for all; a class of the user's own may draw its initial values from elsewhere.
+            self._ranks.as_first_(group.parameters.values)
         for name, target in groups.targets.items():
             target.values.copy_(self._all[name].parameters.values)
         self._rng = torch.Generator()
-        self._ranks = process_group(context)
         zero = torch.zeros((), device=self.device)
         self._nothing = Losses((zero,) * len(figures), (zero,) * len(waiting_figures))
         self._metrics = MetricSums((*figures, "grad_norm"), self.device)

@@ -114,6 +114,9 @@ class ValueLearner:
         )
         self.network.init_uniform(generator(context.seed))
         self.parameters = FlatParameters(self.network, self.device)
+        self._ranks = process_group(context)
+        # The seed is the same for all; a class of the user's own may draw its initial values from elsewhere.
+        self._ranks.as_first_(self.parameters.values)
         self.target_parameters = FlatParameters(self.target_network, self.device, learned=False)
         self.target_parameters.values.copy_(self.parameters.values)
         self.optimizer = FlatAdam(self.parameters, self._settings.adam_epsilon)
@@ -125,7 +128,6 @@ class ValueLearner:
         # numpy's is half of torch's.
         self._in_numpy = row is None and self.device.type == "cpu"
         self._one, self._zero = (torch.tensor(value, device=self.device) for value in (1.0, 0.0))
-        self._ranks = process_group(context)
         self._nothing: tuple[ArrayOrTensor, ...] = (0.0 if self._in_numpy else self._zero,) * (
             len(_FIGURES) - 1
         )
