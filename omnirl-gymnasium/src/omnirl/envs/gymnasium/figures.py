@@ -22,7 +22,7 @@ class EpisodeFigures(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self, env: gymnasium.Env[Any, Any], metrics: tuple[str, ...], name: str) -> None:
         super().__init__(env)
-        self.ended = False
+        self._ends: tuple[Any, Any] = (False, False)
         self._metrics = [parse(text) for text in metrics]
         self._name = name
         self._begin()
@@ -37,7 +37,7 @@ class EpisodeFigures(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One step; what it tells is noted."""
         step = self.env.step(action)
-        self.ended = bool(step[2] or step[3])
+        self._ends = step[2], step[3]
         info = step[4]
         self._seen.update(dict.fromkeys(info))
         for metric in self._metrics:
@@ -47,6 +47,11 @@ class EpisodeFigures(gymnasium.Wrapper[Any, Any, Any, Any]):
                 self._sum[metric.text] = self._sum.get(metric.text, 0.0) + number
                 self._count[metric.text] = self._count.get(metric.text, 0) + 1
         return step
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last step ended an episode."""
+        return any(map(bool, self._ends))
 
     def figures(self) -> dict[str, float]:
         """By their columns. Raises ConfigError, with a line for each that no step of the episode told."""
