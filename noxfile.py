@@ -325,8 +325,10 @@ def bench(session: nox.Session) -> None:
     if "--works" not in options or any("impala" in option for option in options):
         options += ["--rllib-python", rllib_python(session)]
     results = "tests/benchmarks/results.json"
-    session.run("python", "tests/benchmarks/throughput.py", "--results", results, *options)
-    session.run("python", "tests/benchmarks/report.py", results, "docs")
+    try:
+        session.run("python", "tests/benchmarks/throughput.py", "--results", results, *options)
+    finally:  # what was measured before a failure is kept
+        session.run("python", "tests/benchmarks/report.py", results, "docs")
 
 
 def rllib_python(session: nox.Session) -> str:
