@@ -80,9 +80,9 @@ class OwnClass(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             made = self._run("", lambda: load_class(self._reference)(self._spec, **self._kwargs))
+            self._check_state(made)
             with torch.no_grad():
                 size = self._tried(made)
-        self._check_state(made)
         return made, size
 
     def _tried(self, made: nn.Module) -> int:
