@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,46 @@ def test_auto_is_decided_by_no_observation_where_a_class_is_named():
 def test_a_class_that_is_no_text_is_a_mistake_of_type():
     with pytest.raises(ValidationError, match="valid string"):
         NetworkConfig.model_validate({"class": 3})
+
+
+# ------------------------------------------------------------------------------ through the command line
+
+
+def settings(name):
+    return (
+        "agent: {module: ppo}\nenv: {module: omnirl.testing.environments, id: probe_p4}\n"
+        "runner: {max_updates: 2, num_samplers: 1, num_envs_per_sampler: 2, num_episodes: 2, ckpt_dir: runs/own}\n"
+        "modules:\n  memory: {unroll_length: 8}\n  learner: {minibatch_size: 8}\n"
+        f"  network:\n    class: acme_nets:{name}\n    hidden_sizes: [4]\n"
+    )
+
+
+@pytest.fixture
+def file_of(tmp_path, monkeypatch):
+    """``file_of(name)`` writes a file that names the class, into the folder that commands run in."""
+    monkeypatch.chdir(tmp_path)
+    return lambda name: Path("train.yaml").write_text(settings(name), encoding="utf-8")
+
+
+def test_an_agent_is_evaluated_where_its_class_is_and_told_where_not(file_of, monkeypatch, capsys):
+    file_of("Anything")
+    assert run(["train", "train.yaml", "--local"]) == 0, capsys.readouterr().err
+    assert run(["test", "runs/own", "--local"]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(FAKES)])
+    monkeypatch.delitem(sys.modules, "acme_nets")
+    assert run(["test", "runs/own", "--local"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "run_config.yaml:" in line
+    assert line.endswith(
+        "modules.network.class: acme_nets:Anything: there is no module 'acme_nets' "
+        "(install it, or put its folder into PYTHONPATH)"
+    )
+
+
+def test_a_class_that_breaks_its_promise_ends_the_run_with_its_place(file_of, capsys):
+    file_of("BatchNormed")
+    assert run(["train", "train.yaml", "--local"]) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "BatchNormed" in line]
+    assert line.partition("modules.network.class: ")[2].startswith("acme_nets:BatchNormed has the buffer")
+    assert "train.yaml:8:5" in line

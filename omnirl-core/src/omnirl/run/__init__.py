@@ -108,7 +108,7 @@ def _run(prepared: PreparedRun, watchers: ObserverThread, local: bool) -> RunSum
     transport_of_run = _transport(config, plan, local, folder)
     with transport_of_run as transport, stop_requests() as stop, prepared.written_config():
         aggregation = plan.env_backend.aggregate_evaluations or aggregate
-        summary = TrainLoop(
+        loop = TrainLoop(
             plan,
             prepared.target,
             prepared.settings,
@@ -117,7 +117,11 @@ def _run(prepared: PreparedRun, watchers: ObserverThread, local: bool) -> RunSum
             stop,
             aggregation,
             prepared.resumed,
-        ).run()
+        )
+        try:
+            summary = loop.run()
+        except ConfigError as error:  # what only a worker could find, such as a network that does not fit
+            raise check.placed(config, error) from error
     return replace(summary, message=Signals(stop.signal).name) if stop.signal else summary
 
 
