@@ -15,7 +15,7 @@ import os, pathlib, signal, sys, tempfile, time, ray
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 address = pathlib.Path("address").absolute()
 os.chdir(tempfile.mkdtemp(dir="."))
-context = ray.init(address="local", num_cpus=3, include_dashboard=False, log_to_driver=False)
+context = ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
 address.write_text(context.address_info["gcs_address"])
 while True:
     time.sleep(0.2)
@@ -34,4 +34,22 @@ def test_a_relative_run_folder_is_the_one_where_the_command_was_given(
     assert {"agent_3.pth", "checkpoint.ckpt", "log.csv"} <= {
         path.name for path in (tmp_path / "run").iterdir()
     }
+    assert read.rows(tmp_path / "run")[-1]["updates"] == "3"
+
+
+def test_several_learners_meet_at_the_address_of_a_node(
+    start: Callable[..., Any], tmp_path: Path, read: Any
+) -> None:
+    address = tmp_path / "address"
+    head = start(code=HEAD)
+    head.until(lambda: address.exists() and address.read_text(encoding="utf-8"))
+    command = (
+        *("train", "cartpole-ppo", "--run-dir", "run", "--address", address.read_text(encoding="utf-8")),
+        *("--updates", "3", "runner.num_evaluators=0", "runner.num_learners=2"),
+    )
+    refused = start(*command, "--samplers", "4")
+    assert refused.wait(60) == 6, refused.output
+    assert "the run needs 6 CPUs" in refused.output
+    run = start(*command, "--samplers", "2")
+    assert run.wait(120) == 0, run.output
     assert read.rows(tmp_path / "run")[-1]["updates"] == "3"
