@@ -7,6 +7,7 @@ first report with two updates to the report that has them all. Steps are those s
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -68,11 +69,11 @@ def main() -> None:
     reports: list[tuple[float, int, int]] = []
     while not reports or reports[-1][1] < int(updates):
         result = algorithm.train()
-        # The first reports, from before the first update, have neither key.
-        made = int(result.get("learners", {}).get("default_policy", {}).get("weights_seq_no", 0))
-        if made >= 2:
-            steps = int(result["env_runners"]["num_env_steps_sampled_lifetime"])
-            reports.append((time.perf_counter(), made, steps))
+        # A report in whose second no update ended has no number of updates, or NaN.
+        made = result.get("learners", {}).get("default_policy", {}).get("weights_seq_no", math.nan)
+        steps = result.get("env_runners", {}).get("num_env_steps_sampled_lifetime", math.nan)
+        if made >= 2 and math.isfinite(steps):
+            reports.append((time.perf_counter(), int(made), int(steps)))
     (start, first_updates, first_steps), (end, last_updates, last_steps) = reports[0], reports[-1]
     algorithm.stop()
     ray.shutdown()
@@ -83,7 +84,8 @@ def main() -> None:
         "vector": "SyncVectorEnv",
         "stepping_alone": stepping_alone(work),
     }
-    print(json.dumps(figures))
+    print(json.dumps(figures), flush=True)
+    os._exit(0)  # RLlib's destructors would ask for Ray anew
 
 
 if __name__ == "__main__":
