@@ -13,7 +13,7 @@ from omnirl.algorithms.sac import Config, Learner
 from omnirl.algorithms.sac.discrete import soft_value
 from omnirl.algorithms.tqc import Config as TQCConfig
 from omnirl.algorithms.tqc import Learner as TQCLearner
-from omnirl.api import ActContext, ArraySpec, ContinuousAction, DiscreteAction, EnvSpec, Transitions
+from omnirl.api import ArraySpec, ContinuousAction, DiscreteAction, EnvSpec, Transitions
 
 pytestmark = pytest.mark.probe
 
@@ -41,7 +41,13 @@ SETTINGS = {
 
 
 def wide(algorithm):
-    """For rewards down to -20: with larger steps some seeds run into a bound of the action and stay there."""
+    """For rewards down to -20, where the actor moves far before the critics know anything.
+
+    Adam's steps are as long whatever the gradient, so with the learning rate of the other probes the actor is at a
+    bound of its tanh, where it has no gradient, before the critics have fitted -20. That is the problem's, not the
+    code's: with those settings DDPG and TD3 written out with torch.optim miss 2.5 with 7 and 8 of 10 seeds, these
+    with 7 and 3.
+    """
     learner = {
         **SETTINGS[algorithm]["learner"],
         "lr": {"kind": "linear", "start": 2e-3 if algorithm == "ddpg" else 1e-3, "end": 1e-4},
@@ -54,15 +60,6 @@ def wide(algorithm):
     }
 
 
-# id: observation -> value of the state
-VALUES = {
-    "probe_p2_continuous": {1.0: 1.0, -1.0: -1.0},
-    "probe_p6_continuous": {0.0: 10.0},
-    "probe_p7_continuous": {0.0: 2.71, 1 / 3: 1.9, 2 / 3: 1.0},
-}
-TOLERANCES = {"probe_p6_continuous": 1.0}
-
-
 def critics(run, obs, actions):
     """[M, N, outputs] at unit actions [N, 1]."""
     rows = torch.full((len(actions), 2), obs)
@@ -71,48 +68,27 @@ def critics(run, obs, actions):
         return run.learner.networks.critics(rows).numpy()
 
 
-def greedy(run, obs):
-    act = ActContext(np.random.default_rng(0), 0, 1.0, np.zeros(8, bool))
-    return run.policy.choose_action(np.full((8, 1), obs, np.float32), act)[0]
-
-
-def assert_finite(run):
-    assert all(np.isfinite(list(row.values())).all() for row in run.metrics)
-
-
-@pytest.mark.parametrize("env_id", VALUES)
+@pytest.mark.parametrize("env_id", [f"probe_{name}_continuous" for name in ("p2", "p3", "p6", "p7")])
 @pytest.mark.parametrize("algorithm", SETTINGS)
-def test_values_whatever_the_action(algorithm, env_id, miniature):
-    run = miniature(algorithm, SETTINGS[algorithm], env_id, steps=2200)
-    for obs, expected in VALUES[env_id].items():
-        values = critics(run, obs, [-0.5, 0.0, 0.5])
-        np.testing.assert_allclose(values.mean((0, 2)), expected, atol=TOLERANCES.get(env_id, 0.1))
-    assert_finite(run)
+def test_values_whatever_the_action(algorithm, env_id, probe, miniature):
+    run, right = miniature(algorithm, SETTINGS[algorithm], env_id, steps=2200), probe(env_id)
+    for obs, value in right.answers.items():
+        values = critics(run, obs, [-0.5, 0.0, 0.5]).mean((0, 2))
+        np.testing.assert_allclose(values, np.repeat(value, 3), atol=right.tolerance)
 
 
-@pytest.mark.parametrize(
-    ("env_id", "best", "tolerance"),
-    [
-        ("probe_c1", {0.0: 0.5}, 0.1),
-        ("probe_c2", {1.0: 0.5, -1.0: -0.5}, 0.1),
-        ("probe_c3", {0.0: 2.5}, 0.15),
-    ],
-)
+@pytest.mark.parametrize("env_id", ["probe_c1", "probe_c2", "probe_c3"])
 @pytest.mark.parametrize("algorithm", SETTINGS)
-def test_actions_find_the_optimum(algorithm, env_id, best, tolerance, miniature):
-    run = miniature(
-        algorithm, wide(algorithm) if env_id == "probe_c3" else SETTINGS[algorithm], env_id, steps=2200
-    )
-    for obs, expected in best.items():
-        assert greedy(run, obs)[0] == pytest.approx(expected, abs=tolerance)
-    assert_finite(run)
+def test_actions_find_the_optimum(algorithm, env_id, probe, greedy, miniature):
+    settings = wide(algorithm) if env_id == "probe_c3" else SETTINGS[algorithm]
+    run, right = miniature(algorithm, settings, env_id, steps=2200), probe(env_id)
+    for obs, best in right.answers.items():
+        assert greedy(run, obs) == pytest.approx(best, abs=right.tolerance)
 
 
 @pytest.mark.parametrize("algorithm", SETTINGS)
-def test_actions_reach_the_bound(algorithm, miniature):
-    run = miniature(algorithm, SETTINGS[algorithm], "probe_c4", steps=2200)
-    assert greedy(run, 0.0)[0] > 2.9
-    assert_finite(run)
+def test_actions_reach_the_bound(algorithm, greedy, miniature):
+    assert greedy(miniature(algorithm, SETTINGS[algorithm], "probe_c4", steps=2200), 0.0)[0] > 2.9
 
 
 def test_tqc_learns_a_distribution_of_returns(golden, miniature):
@@ -153,32 +129,18 @@ def test_tqc_with_a_wide_kappa_learns_no_quantiles(golden, learner_context, cloc
     assert found.mean() == pytest.approx(expected["mean"], abs=0.02)
 
 
-DISCRETE_VALUES = {
-    "probe_p1": {0.0: [1.0]},
-    "probe_p2": {1.0: [1.0], -1.0: [-1.0]},
-    "probe_p3": {0.0: [0.9], 1.0: [1.0]},
-    "probe_p4": {0.0: [-1.0, 1.0]},
-    "probe_p5": {1.0: [-1.0, 1.0], -1.0: [1.0, -1.0]},
-    "probe_p6": {0.0: [10.0]},
-    "probe_p7": {0.0: [2.71], 1 / 3: [1.9], 2 / 3: [1.0]},
-}
-DISCRETE_TOLERANCES = {"probe_p1": 0.05, "probe_p3": 0.05, "probe_p6": 1.0}
-
-
-@pytest.mark.parametrize("env_id", DISCRETE_VALUES)
-def test_discrete_sac_learns_every_value(env_id, miniature):
-    run = miniature("sac", SETTINGS["sac"], env_id, steps=2200)
-    for obs, expected in DISCRETE_VALUES[env_id].items():
+@pytest.mark.parametrize("env_id", [f"probe_p{number}" for number in range(1, 8)])
+def test_discrete_sac_learns_every_value(env_id, probe, greedy, miniature):
+    run, right = miniature("sac", SETTINGS["sac"], env_id, steps=2200), probe(env_id)
+    for obs, expected in right.answers.items():
         with torch.no_grad():
             values = run.learner.networks.critics(torch.tensor([[obs]])).mean(0)[0].numpy()
             logits = run.learner.networks.actor(torch.tensor([[obs]]))[0]
-        tolerance = DISCRETE_TOLERANCES.get(env_id, 0.1)
         if len(expected) == 2:  # the worse action is hardly ever tried in the end
-            assert float(torch.softmax(logits, 0)[int(np.argmax(expected))]) > 0.95
-            assert greedy(run, obs) == np.argmax(expected)
-            values, expected = values.max(), max(expected)
-        np.testing.assert_allclose(values, expected, atol=tolerance)
-    assert_finite(run)
+            assert float(torch.softmax(logits, 0)[int(expected.argmax())]) > 0.95
+            assert greedy(run, obs) == expected.argmax()
+            values, expected = values.max(), expected.max()
+        np.testing.assert_allclose(values, expected, atol=right.tolerance)
 
 
 @pytest.mark.parametrize("name", ["soft_bandit/alpha0.5", "soft_bandit/alpha0.1"])
