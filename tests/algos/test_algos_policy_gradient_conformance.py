@@ -1,4 +1,4 @@
-"""A2C and IMPALA pass the suite that third parties' algorithms are held to."""
+"""PPO, A2C and IMPALA pass the suite that third parties' algorithms are held to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBING = {
 }
 
 
-class OneStep(AlgorithmSuite):
+class ActorCriticSuite(AlgorithmSuite):
     """What is common."""
 
     __test__ = False
@@ -36,7 +36,36 @@ class OneStep(AlgorithmSuite):
 
 
 @pytest.mark.probe
-class TestA2C(OneStep):
+class TestPPO(ActorCriticSuite):
+    __test__ = True
+    spec = SPECS["ppo"]
+    modules = {  # noqa: RUF012
+        "learner": {
+            "normalize_observations": True,
+            "normalize_returns": True,
+            "epochs": 2,
+            "minibatch_size": 16,
+        },
+        "memory": {"unroll_length": 8},
+        "network": {"hidden_sizes": [16]},
+    }
+    probe_modules = {  # noqa: RUF012
+        "learner": {
+            "gamma": 0.9,
+            "gae_lambda": 0.9,
+            "lr": PROBING["lr"],
+            "epochs": 8,
+            "minibatch_size": 32,
+            "vf_coef": 1.0,
+        },
+        "memory": {"unroll_length": 8},
+        "network": {"hidden_sizes": [32, 32]},
+    }
+    probe_updates = 60
+
+
+@pytest.mark.probe
+class TestA2C(ActorCriticSuite):
     __test__ = True
     spec = SPECS["a2c"]
     modules = {  # noqa: RUF012
@@ -55,7 +84,7 @@ class TestA2C(OneStep):
 
 
 @pytest.mark.probe
-class TestIMPALA(OneStep):
+class TestIMPALA(ActorCriticSuite):
     __test__ = True
     spec = SPECS["impala"]
     modules = {  # noqa: RUF012

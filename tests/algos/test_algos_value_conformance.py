@@ -1,4 +1,4 @@
-"""The value learners beside DQN pass the suite that third parties' algorithms are held to."""
+"""The value learners pass the suite that third parties' algorithms are held to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import torch
 from omnirl.algorithms.plugin import ALGORITHMS
 from omnirl.algorithms.shared.acting.action_masks import action_mask, legal_outputs
 from omnirl.algorithms.shared.acting.observations import network_input
-from omnirl.api import ArraySpec, DiscreteAction, EnvSpec
 from omnirl.testing import AlgorithmSuite
 
 SPECS = {spec.name: spec for spec in ALGORITHMS}
@@ -60,6 +59,13 @@ def probing(lr=5e-3, **learner):
 
 
 @pytest.mark.probe
+class TestDQN(ValueSuite):
+    __test__ = True
+    spec = SPECS["dqn"]
+    probe_modules = probing()
+
+
+@pytest.mark.probe
 class TestDoubleDQN(ValueSuite):
     __test__ = True
     spec = SPECS["ddqn"]
@@ -105,23 +111,3 @@ class TestQRDQN(ValueSuite):
 
     def worth(self, learner, outputs):
         return outputs.reshape(len(outputs), -1, 6).mean(-1)
-
-
-@pytest.mark.probe
-class TestDuelingDQNOnImages(ValueSuite):
-    """On small pictures the policy needs torch too."""
-
-    __test__ = True
-    spec = SPECS["dueling_dqn"]
-    torch_parts = ("policy", "learner", "agent_file")
-    modules = {  # noqa: RUF012
-        "memory": {"capacity": 100, "batch_size": 8, "warmup_steps": 32, "unroll_length": 4},
-        "network": {"kind": "minatar", "hidden_sizes": [16]},
-    }
-
-    def env_specs(self):
-        picture = ArraySpec((2, 10, 10), "uint8", "image")
-        return {"image": EnvSpec(picture, DiscreteAction(3), id="image")}
-
-    def value(self, learner, obs):
-        return None  # the probes have no pictures
