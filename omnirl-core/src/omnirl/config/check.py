@@ -87,7 +87,9 @@ def check_device(config: ResolvedConfig) -> None:
         raise_all(config, [Mistake(("device", "learner"), problem)])
     learners = config.runner.num_learners
     if learners > 1 and config.ray.address == "local" and (found := hardware.cuda_devices()) < learners:
-        text = f"{learners} learners need a GPU each, torch finds {found}: lower it, or use device.learner=cpu"
+        text = (
+            f"{learners} learners need a GPU each, torch finds {found}: lower it, or use device.learner=cpu"
+        )
         raise ClusterError(config.line("runner.num_learners", text))
 
 
