@@ -35,6 +35,7 @@ def interrupted() -> Callable[..., subprocess.CompletedProcess[str]]:
     (entry,) = distribution("omnirl-core").entry_points.select(group="console_scripts", name="omnirl")
 
     def run(moment: str, *arguments: str, ignored: bool = False) -> subprocess.CompletedProcess[str]:
+        inherited = signal.SIG_IGN if ignored else signal.SIG_DFL  # whatever these tests were started with
         code = SCRIPT.format(module=entry.module, function=entry.attr, moment=moment)
         return subprocess.run(
             [sys.executable, "-c", code, *arguments],
@@ -42,7 +43,7 @@ def interrupted() -> Callable[..., subprocess.CompletedProcess[str]]:
             text=True,
             timeout=60,
             check=False,
-            preexec_fn=(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignored else None,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, inherited),
         )
 
     return run
