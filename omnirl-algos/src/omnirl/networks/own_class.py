@@ -15,7 +15,6 @@ from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
-from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from omnirl.api import Int
 from omnirl.api.plugin import load_object
@@ -57,7 +56,7 @@ def check_kwargs(reference: str, kwargs: Mapping[str, Any]) -> None:
     """Raise pydantic's ValidationError with a line for each argument that the class does not take, lacks, or takes of
     another type, as far as its annotations are those of plain data."""
     found = _signature(reference)
-    errors: list[InitErrorDetails] = []
+    errors: list[Any] = []
     for name in [] if found.any_name else [name for name in kwargs if name not in found.names]:
         near = difflib.get_close_matches(name, found.names, n=1)
         takes = f"it takes {', '.join(found.names)}" if found.names else "it takes none"
@@ -72,7 +71,7 @@ def check_kwargs(reference: str, kwargs: Mapping[str, Any]) -> None:
         found.model.model_validate_json(json.dumps(given), strict=True)
     except ValidationError as error:
         errors += [
-            InitErrorDetails(type=item["type"], loc=item["loc"], input=item["input"], ctx=item.get("ctx", {}))
+            {"type": item["type"], "loc": item["loc"], "input": item["input"], "ctx": item.get("ctx", {})}
             for item in error.errors(include_url=False)
         ]
     if errors:
@@ -128,9 +127,8 @@ def _hint(parameter: inspect.Parameter, found: type) -> Any:
     return Int if hint is int else hint
 
 
-def _mistake(text: str, place: tuple[str, ...], value: Any) -> InitErrorDetails:
-    kind = PydanticCustomError("value_error", "Value error, {text}", {"text": text})
-    return InitErrorDetails(type=kind, loc=place, input=value)
+def _mistake(text: str, place: tuple[str, ...], value: Any) -> dict[str, Any]:
+    return {"type": "value_error", "loc": place, "input": value, "ctx": {"error": ValueError(text)}}
 
 
 def _line(error: Exception) -> str:
