@@ -58,6 +58,10 @@ class Run:
         """The Ray workers of a role: Sampler, Evaluator, LearnerWorker."""
         return [process for process in self.processes() if _title(process).startswith(f"ray::{role}")]
 
+    def running(self, module: str) -> dict[int, psutil.Process]:
+        """The processes that run a module, by their ids."""
+        return {process.pid: process for process in self.processes() if module in _title(process).split()}
+
     def until(self, condition: Callable[[], Any], timeout: float = 60.0) -> Any:
         """The first true value of ``condition`` while the command runs."""
         end = time.monotonic() + timeout

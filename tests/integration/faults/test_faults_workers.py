@@ -72,7 +72,7 @@ def test_kill_9_stepping_process(
     )
 
     def stepping() -> dict[int, Any]:
-        return {p.pid: p for p in run.processes() if "omnirl.envs.gymnasium.stepping_process" in p.cmdline()}
+        return run.running("omnirl.envs.gymnasium.stepping_process")
 
     run.until(lambda: len(read.rows(tmp_path / "run")) > 20)
     before = stepping()
