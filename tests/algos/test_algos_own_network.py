@@ -168,9 +168,9 @@ def test_policy_and_value_share_the_class_unless_told_otherwise(wanted, shared):
         assert not torch.equal(*(instance.network.layer.weight for instance in instances))
 
 
-def test_each_critic_has_an_instance_and_the_action_joins_the_features():
-    networks = build_actor_critics(
-        section("Echo", CriticsNetworkConfig),
+def two_critics(name):
+    return build_actor_critics(
+        section(name, CriticsNetworkConfig),
         VECTOR,
         generator(0),
         actor_outputs=2,
@@ -178,19 +178,15 @@ def test_each_critic_has_an_instance_and_the_action_joins_the_features():
         num_critics=2,
         critic_outputs=1,
     )
+
+
+def test_each_critic_has_an_instance_and_the_action_joins_the_features():
+    networks = two_critics("Echo")
     assert isinstance(networks.actor, OwnNetwork)
     x = torch.randn((4, 5), generator=generator(1))
     # Features that are the observation itself: the ensemble that follows sees the rows as they are.
     assert torch.equal(networks.critics(x), networks.critics.joined(x))
-    drawn = build_actor_critics(
-        section("Anything", CriticsNetworkConfig),
-        VECTOR,
-        generator(0),
-        actor_outputs=2,
-        action_size=2,
-        num_critics=2,
-        critic_outputs=1,
-    )
+    drawn = two_critics("Anything")
     first, second = (critic.network.layer.weight for critic in drawn.critics.owns)
     assert not torch.equal(first, second)
     assert drawn.critics(x, 1).shape == (1, 4, 1)
@@ -198,15 +194,7 @@ def test_each_critic_has_an_instance_and_the_action_joins_the_features():
 
 
 def test_the_way_back_through_critics_equals_autograds():
-    networks = build_actor_critics(
-        section("PartlyFrozen", CriticsNetworkConfig),
-        VECTOR,
-        generator(0),
-        actor_outputs=2,
-        action_size=2,
-        num_critics=2,
-        critic_outputs=1,
-    )
+    networks = two_critics("PartlyFrozen")
     flat = FlatParameters(networks.critics, torch.device("cpu"))
     flat.gradient.fill_(7.0)
     single = ensemble_pass(networks.critics)

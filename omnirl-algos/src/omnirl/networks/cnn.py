@@ -6,13 +6,13 @@ Letters: N batch rows; C channels, H height, W width.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from torch import Generator, Tensor, nn
 
 from omnirl.api import ConfigError
 from omnirl.networks.config import Activation, ImageKind
 from omnirl.networks.convolutions import MINATAR, NATURE, Convolutions, smallest
+from omnirl.networks.features_under_head import FeaturesUnderHead
 from omnirl.networks.mlp import MLP
 from omnirl.networks.resnet import ResidualConvolutions
 from omnirl.networks.rows import pixels
@@ -67,34 +67,6 @@ class ImageFeatures(nn.Module):
         """torch's own default, drawn from ``rng`` (DQN)."""
         self.convolutions.init_uniform(rng)
         self.hidden.init_uniform(rng)
-
-
-class FeaturesUnderHead(nn.Module):
-    """Features under one linear head; a subclass makes ``features`` and ``head``."""
-
-    features: Any
-    head: MLP
-
-    @property
-    def num_features(self) -> int:
-        """What enters the head."""
-        size: int = self.features.output_size
-        return size
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[N, ...] -> [N, outputs]."""
-        outputs: Tensor = self.head(self.features(x))
-        return outputs
-
-    def init_orthogonal(self, rng: Generator, output_gain: float) -> None:
-        """As the features', the head with ``output_gain``."""
-        self.features.init_orthogonal(rng)
-        self.head.init_orthogonal(rng, output_gain)
-
-    def init_uniform(self, rng: Generator) -> None:
-        """torch's own default, drawn from ``rng``."""
-        self.features.init_uniform(rng)
-        self.head.init_uniform(rng)
 
 
 class ImageNetwork(FeaturesUnderHead):

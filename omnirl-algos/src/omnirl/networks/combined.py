@@ -11,8 +11,9 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor, nn
 
-from omnirl.networks.cnn import FeaturesUnderHead, ImageFeatures
+from omnirl.networks.cnn import ImageFeatures
 from omnirl.networks.config import NetworkConfig
+from omnirl.networks.features_under_head import FeaturesUnderHead
 from omnirl.networks.joined import JoinedSpec
 from omnirl.networks.mlp import MLP
 from omnirl.networks.rows import JoinedRows

@@ -33,9 +33,9 @@ import torch
 from torch import Generator, Tensor, nn
 
 from omnirl.api import ArraySpec, ConfigError, DictSpec, ObservationSpec
-from omnirl.networks.cnn import FeaturesUnderHead
 from omnirl.networks.config import NetworkConfig
 from omnirl.networks.ensemble import EnsembleMLP
+from omnirl.networks.features_under_head import FeaturesUnderHead
 from omnirl.networks.joined import JoinedSpec
 from omnirl.networks.mlp import MLP
 from omnirl.networks.own_class import load_class, typed_kwargs
