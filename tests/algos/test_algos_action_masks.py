@@ -15,7 +15,7 @@ from omnirl.algorithms.shared.off_policy.transition_tensors import action_tensor
 from omnirl.algorithms.shared.training import likelihoods
 from omnirl.algorithms.shared.training.torch_masks import legal_logits, legal_values
 from omnirl.algorithms.shared.values.exploration import nth_legal
-from omnirl.algorithms.shared.values.value_losses import squared_loss, temporal_difference_loss
+from omnirl.algorithms.shared.values.losses import squared_loss, temporal_difference_loss
 from omnirl.api import (
     ActContext,
     ArraySpec,

@@ -220,7 +220,7 @@ def test_a_shared_trunk_has_one_layer_for_the_value():
     # Huang et al. 2022: 0.01 in the policy's head, 1 in the value's.
     head = net.policy.pairs[-1][0].detach()
     torch.testing.assert_close(head @ head.T, 1e-4 * torch.eye(3), rtol=1e-4, atol=1e-8)
-    assert float(net.value.pairs[0][0].norm()) == pytest.approx(1.0, rel=1e-4)
+    assert float(net.value.pairs[0][0].detach().norm()) == pytest.approx(1.0, rel=1e-4)
 
 
 def test_trunks_of_their_own_begin_apart():

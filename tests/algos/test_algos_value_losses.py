@@ -11,8 +11,8 @@ from omnirl.algorithms.shared.off_policy.targets import (
     greatest_target_value,
 )
 from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
-from omnirl.algorithms.shared.values.value_learner import TakenRows
-from omnirl.algorithms.shared.values.value_losses import huber_loss, squared_loss, temporal_difference_loss
+from omnirl.algorithms.shared.values.learner import TakenRows
+from omnirl.algorithms.shared.values.losses import huber_loss, squared_loss, temporal_difference_loss
 
 
 def tensor(values, dtype=torch.float32):

@@ -99,7 +99,7 @@ def test_the_end_of_training_must_be_said(lines_of: Lines, checked: Checked, fak
 def test_learners_need_samplers(lines_of: Lines, fake_registry: Registry) -> None:
     assert lines_of(
         BASE, fake_registry, "agent.module=acme_pg", "runner.num_learners=3", "runner.num_samplers=2"
-    ) == ["override runner.num_learners: 3 learners need at least as many samplers; there are 2"]
+    ) == ["override runner.num_learners: 3 learners need at least as many samplers, not 2"]
 
 
 def test_a_minibatch_must_fit_the_rollout(lines_of: Lines, checked: Checked, fake_registry: Registry) -> None:

@@ -60,7 +60,7 @@ IN_FILES: list[tuple[tuple[str, ...], str]] = [
     ((*PPO, "runner.num_samplers=0"), "runner.num_samplers: must be 'auto' or at least 1, not 0"),
     (
         (*PPO, "runner.num_learners=3", "runner.num_samplers=2"),
-        "runner.num_learners: 3 learners need at least as many samplers; there are 2",
+        "runner.num_learners: 3 learners need at least as many samplers, not 2",
     ),
     (
         (*PPO, "agent.module=pppo"),

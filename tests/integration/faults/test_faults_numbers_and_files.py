@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from omnirl.runtime import checkpoint
 
@@ -76,11 +79,29 @@ def test_k38_a_learning_rate_without_measure_ends_the_run(
     run = start(
         *("train", "cartpole-dqn", "--run-dir", "run", "--local", "modules.learner.lr=1e30"),
         *("modules.memory.unroll_length=16", "modules.network.hidden_sizes=[8]", "runner.num_evaluators=0"),
+        "runner.save_interval=0.01",
     )
     with within("NaN loss or gradient", "updates skipped, exit 22 after 10 in a row", 60):
         assert run.wait(60) == 22, run.output
-    assert "the loss or gradient was not finite" in run.output
+    (number,) = re.findall(r"update (\d+): the loss or gradient was not finite 10 times in a row", run.output)
+    assert int(number) > 10
     assert "Traceback" not in run.output
+    saved = dict(arrays(checkpoint.load_latest(tmp_path / "run").tree["learner"]))
+    agents = [torch.load(path, weights_only=True)["weights"] for path in (tmp_path / "run").glob("agent_*")]
+    assert saved
+    assert agents
+    for agent in agents:
+        saved.update({name: tensor.numpy() for name, tensor in agent.items()})
+    assert [name for name, array in saved.items() if not np.isfinite(array).all()] == []
+
+
+def arrays(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Those of a checkpoint, each by its path."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from arrays(value, f"{name}/{key}")
+    elif isinstance(tree, np.ndarray) and tree.dtype.kind == "f":
+        yield name, tree
 
 
 def in_a_small_disk(size: str, *arguments: str) -> list[str]:

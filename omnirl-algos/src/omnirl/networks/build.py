@@ -6,14 +6,13 @@ from omnirl.api import ArraySpec
 from omnirl.networks.cnn import ImageNetwork
 from omnirl.networks.combined import CombinedNetwork
 from omnirl.networks.config import NetworkConfig
+from omnirl.networks.features import FeaturesUnderHead
 from omnirl.networks.joined import JoinedSpec
 from omnirl.networks.mlp import MLP
 from omnirl.networks.own_network import OwnNetwork
 
 
-def build_network(
-    config: NetworkConfig, observation: ArraySpec, outputs: int
-) -> MLP | ImageNetwork | CombinedNetwork | OwnNetwork:
+def build_network(config: NetworkConfig, observation: ArraySpec, outputs: int) -> MLP | FeaturesUnderHead:
     """A network from a batch of observations to [N, outputs], its parameters not yet initialised.
 
     ``observation`` is what ``network_observation`` gave. The parameters' names depend on the network's kind alone, so

@@ -14,13 +14,11 @@ from torch import Generator, Tensor, nn
 
 from omnirl.api import ArraySpec
 from omnirl.networks.build import build_network
-from omnirl.networks.cnn import ImageFeatures
-from omnirl.networks.combined import CombinedFeatures
 from omnirl.networks.config import DuelingNetworkConfig
+from omnirl.networks.features import Features
 from omnirl.networks.mlp import MLP
-from omnirl.networks.own_network import OwnFeatures
 
-Features: TypeAlias = MLP | ImageFeatures | CombinedFeatures | OwnFeatures
+Trunk: TypeAlias = MLP | Features
 
 
 def build_dueling(config: DuelingNetworkConfig, observation: ArraySpec, actions: int) -> DuelingNetwork:
@@ -29,7 +27,7 @@ def build_dueling(config: DuelingNetworkConfig, observation: ArraySpec, actions:
     rescale = config.rescale_gradient
     shape = config.for_observation(observation)
     *trunk, hidden = shape.hidden_sizes
-    features: Features
+    features: Trunk
     if shape.kind == "mlp" and shape.class_ is None:
         sizes = (observation.size, *trunk)
         features = MLP(sizes, shape.activation, output_activation=True, normalized=shape.layer_norm)
@@ -58,7 +56,7 @@ class DuelingNetwork(nn.Module):
     streams add to it (section 4.2).
     """
 
-    def __init__(self, features: Features, value: MLP, advantage: MLP, trunk_scale: float | None) -> None:
+    def __init__(self, features: Trunk, value: MLP, advantage: MLP, trunk_scale: float | None) -> None:
         super().__init__()
         self.features, self.value, self.advantage = features, value, advantage
         self._scale = trunk_scale

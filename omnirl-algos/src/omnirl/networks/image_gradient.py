@@ -36,9 +36,10 @@ class ImageBackpropagation:
     """See :class:`omnirl.networks.output_gradient.OutputGradient`."""
 
     def __init__(self, network: ImageNetwork) -> None:
-        features = network.features
-        ((weight, bias),) = features.convolutions.pairs
-        (self._stride,) = features.convolutions.strides
+        features, convolutions = network.features, network.features.convolutions
+        assert isinstance(convolutions, Convolutions)
+        ((weight, bias),) = convolutions.pairs
+        (self._stride,) = convolutions.strides
         self._kernel, self._dtype = weight.shape[-1], features.dtype
         # Plain tensors that share the parameters' memory: autograd sees nothing of what is done here.
         self._weight, self._bias = weight.detach().flatten(1), bias.detach()[:, None]

@@ -35,9 +35,8 @@ from torch import Generator, Tensor, nn
 from omnirl.api import ArraySpec, ConfigError, DictSpec, ObservationSpec
 from omnirl.networks.config import NetworkConfig
 from omnirl.networks.ensemble import EnsembleMLP
-from omnirl.networks.features_under_head import FeaturesUnderHead
+from omnirl.networks.features import Features, FeaturesUnderHead
 from omnirl.networks.joined import JoinedSpec
-from omnirl.networks.mlp import MLP
 from omnirl.networks.own_class import load_class, typed_kwargs
 from omnirl.networks.rows import Inputs
 
@@ -151,39 +150,25 @@ def _row(example: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
     return example[:1] if isinstance(example, Tensor) else {name: part[:1] for name, part in example.items()}
 
 
-class OwnFeatures(nn.Module):
+class OwnFeatures(Features):
     """The class under the hidden layers: [N, ...] -> [N, output_size]."""
 
     def __init__(self, config: NetworkConfig, observation: ArraySpec) -> None:
-        super().__init__()
-        self.own = OwnClass(config, observation)
-        sizes = (self.own.output_size, *config.hidden_sizes)
-        self.hidden = MLP(sizes, config.activation, output_activation=True, normalized=config.layer_norm)
-        self.output_size = sizes[-1]
+        own = OwnClass(config, observation)
+        sizes, activation = config.hidden_sizes, config.activation
+        super().__init__("own", own, own.output_size, sizes, activation, config.layer_norm)
 
-    def forward(self, rows: Tensor) -> Tensor:
-        """[N, ...] -> [N, output_size]."""
-        hidden: Tensor = self.hidden(self.own(rows))
-        return hidden
-
-    def init_orthogonal(self, rng: Generator) -> None:
-        """The hidden layers orthogonal with gain sqrt(2), zero biases (PPO)."""
-        self.own.init_orthogonal(rng)
-        self.hidden.init_orthogonal(rng, output_gain=2.0**0.5)
-
-    def init_uniform(self, rng: Generator) -> None:
-        """The hidden layers by torch's own default, drawn from ``rng`` (DQN)."""
-        self.own.init_uniform(rng)
-        self.hidden.init_uniform(rng)
+    def encode(self, x: Tensor) -> Tensor:
+        """[N, ...] -> [N, encoded]."""
+        encoded: Tensor = self.encoders[0](x)
+        return encoded
 
 
 class OwnNetwork(FeaturesUnderHead):
     """The same under one linear head: [N, ...] -> [N, outputs]."""
 
     def __init__(self, config: NetworkConfig, observation: ArraySpec, outputs: int) -> None:
-        super().__init__()
-        self.features = OwnFeatures(config, observation)
-        self.head = MLP((self.features.output_size, outputs), config.activation)
+        super().__init__(OwnFeatures(config, observation), outputs, config.activation)
 
 
 class OwnCritics(nn.Module):

@@ -38,7 +38,7 @@ def check_files(config: ResolvedConfig) -> None:
         )
     elif num_samplers(config) < runner.num_learners:
         samplers = num_samplers(config)
-        text = f"{runner.num_learners} learners need at least as many samplers; there are {samplers}"
+        text = f"{runner.num_learners} learners need at least as many samplers, not {samplers}"
         mistakes.append(Mistake(("runner", "num_learners"), text))
     if getattr(config.env, "render_mode", None) == "human" and runner.num_evaluators > 1:
         text = f"human opens one window: set runner.num_evaluators to 1, not {runner.num_evaluators}"

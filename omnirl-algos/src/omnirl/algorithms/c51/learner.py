@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnirl.algorithms.c51.config import Config
 from omnirl.algorithms.shared.values.distributional_losses import categorical_loss
-from omnirl.algorithms.shared.values.value_learner import ValueLearner
+from omnirl.algorithms.shared.values.learner import ValueLearner
 from omnirl.api import EnvSpec, LearnerContext
 
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from omnirl import api
 from omnirl.algorithms.shared.bounded_actions.noisy_policy_config import NoisyPolicyConfig
-from omnirl.algorithms.shared.off_policy.off_policy_config import (
+from omnirl.algorithms.shared.off_policy.config import (
     OffPolicyLearnerConfig,
     OffPolicyMemoryConfig,
 )

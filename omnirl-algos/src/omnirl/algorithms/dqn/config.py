@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnirl.algorithms.shared.values.value_config import ErrorConfig, data_flow
+from omnirl.algorithms.shared.values.config import ErrorConfig, data_flow
 
 __all__ = ["Config", "data_flow"]
 

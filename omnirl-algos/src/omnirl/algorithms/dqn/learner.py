@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from omnirl.algorithms.dqn.config import Config
 from omnirl.algorithms.shared.off_policy.targets import greatest_target_value
-from omnirl.algorithms.shared.values.value_learner import ValueLearner
-from omnirl.algorithms.shared.values.value_losses import ERROR_LOSSES, temporal_difference_loss
+from omnirl.algorithms.shared.values.learner import ValueLearner
+from omnirl.algorithms.shared.values.losses import ERROR_LOSSES, temporal_difference_loss
 from omnirl.api import EnvSpec, LearnerContext
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from omnirl.algorithms.shared.values.value_config import ErrorConfig, data_flow
+from omnirl.algorithms.shared.values.config import ErrorConfig, data_flow
 from omnirl.networks.config import DuelingNetworkConfig
 
 __all__ = ["Config", "data_flow"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from omnirl.algorithms.shared.on_policy.on_policy_config import UnrollConfig
+from omnirl.algorithms.shared.on_policy.config import UnrollConfig
 from omnirl.algorithms.shared.on_policy.policy_gradient_config import (
     PolicyGradientConfig,
     PolicyGradientLearnerConfig,

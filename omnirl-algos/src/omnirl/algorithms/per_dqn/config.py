@@ -6,7 +6,7 @@ from pydantic import Field
 
 from omnirl.algorithms.shared.off_policy.replay_config import ReplayConfig
 from omnirl.algorithms.shared.schedule_fields import FractionSchedule
-from omnirl.algorithms.shared.values.value_config import ErrorConfig, data_flow
+from omnirl.algorithms.shared.values.config import ErrorConfig, data_flow
 from omnirl.api import Fraction, Linear, Positive
 
 __all__ = ["Config", "MemoryConfig", "data_flow"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from omnirl.algorithms.per_dqn.config import Config
 from omnirl.algorithms.shared.off_policy.targets import double_target_value
-from omnirl.algorithms.shared.values.value_learner import ValueLearner
-from omnirl.algorithms.shared.values.value_losses import (
+from omnirl.algorithms.shared.values.learner import ValueLearner
+from omnirl.algorithms.shared.values.losses import (
     ERROR_LOSSES,
     absolute_errors,
     temporal_difference_loss,

@@ -19,7 +19,7 @@ from torch import Tensor
 from omnirl.algorithms.ppo.config import Config, LearnerConfig
 from omnirl.algorithms.shared.on_policy import losses
 from omnirl.algorithms.shared.on_policy.actor_critic import Samples, prepare_samples
-from omnirl.algorithms.shared.on_policy.on_policy_learner import OnPolicyLearner
+from omnirl.algorithms.shared.on_policy.learner import OnPolicyLearner
 from omnirl.algorithms.shared.on_policy.rollout_batch import RolloutBatch
 from omnirl.algorithms.shared.on_policy.shards import Shard, shard_of
 from omnirl.algorithms.shared.training.flat_optimizers import FlatAdam
@@ -32,7 +32,7 @@ _FIGURES = ("policy_loss", "value_loss", "entropy", "grad_norm", "approx_kl", "c
 
 
 class Learner(OnPolicyLearner):
-    """See :mod:`omnirl.algorithms.shared.on_policy.on_policy_learner`."""
+    """See :mod:`omnirl.algorithms.shared.on_policy.learner`."""
 
     config: LearnerConfig
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from omnirl.algorithms.shared.values.value_config import DistributionLearnerConfig, ValueConfig, data_flow
+from omnirl.algorithms.shared.values.config import DistributionLearnerConfig, ValueConfig, data_flow
 from omnirl.api import NonNegative, PositiveInt
 
 __all__ = ["Config", "LearnerConfig", "data_flow"]

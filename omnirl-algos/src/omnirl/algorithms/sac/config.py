@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from omnirl import api
-from omnirl.algorithms.shared.off_policy.off_policy_config import (
+from omnirl.algorithms.shared.off_policy.config import (
     OffPolicyMemoryConfig,
     RandomStartConfig,
     SoftLearnerConfig,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from omnirl import api
-from omnirl.algorithms.shared.off_policy.off_policy_config import (
+from omnirl.algorithms.shared.off_policy.config import (
     OffPolicyMemoryConfig,
     RandomStartConfig,
     SoftLearnerConfig,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from omnirl.algorithms.shared.off_policy.off_policy_config import OffPolicyLearnerConfig
+from omnirl.algorithms.shared.off_policy.config import OffPolicyLearnerConfig
 from omnirl.algorithms.shared.training.flat_parameters import FlatParameters
 from omnirl.algorithms.shared.training.learned_group import LearnedGroup
 from omnirl.networks.actor_critics import ActorCritics

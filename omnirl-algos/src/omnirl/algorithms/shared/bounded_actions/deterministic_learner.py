@@ -17,8 +17,8 @@ from omnirl.algorithms.shared.bounded_actions.deterministic_losses import (
     NextAction,
     deterministic_losses,
 )
-from omnirl.algorithms.shared.off_policy.off_policy_config import OffPolicyLearnerConfig
-from omnirl.algorithms.shared.off_policy.off_policy_learner import Groups, OffPolicyLearner
+from omnirl.algorithms.shared.off_policy.config import OffPolicyLearnerConfig
+from omnirl.algorithms.shared.off_policy.learner import Groups, OffPolicyLearner
 from omnirl.api import ContinuousAction, EnvSpec, LearnerContext
 from omnirl.networks.actor_critic_passes import make_passes
 from omnirl.networks.actor_critics import build_actor, build_actor_critics

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from omnirl.algorithms.shared.acting.bounded_heads import entropy_head
 from omnirl.algorithms.shared.bounded_actions.head_policy import HeadPolicy
-from omnirl.algorithms.shared.off_policy.off_policy_config import RandomStartConfig
+from omnirl.algorithms.shared.off_policy.config import RandomStartConfig
 from omnirl.algorithms.shared.off_policy.replay_config import ReplayConfig
 from omnirl.api import EnvSpec, PolicyContext
 from omnirl.networks.config import NetworkConfig

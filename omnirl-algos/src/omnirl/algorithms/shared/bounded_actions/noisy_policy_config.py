@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from omnirl.algorithms.shared.bounded_actions.action_noise import GaussianNoiseConfig, NoiseConfig
-from omnirl.algorithms.shared.off_policy.off_policy_config import RandomStartConfig
+from omnirl.algorithms.shared.off_policy.config import RandomStartConfig
 
 
 class NoisyPolicyConfig(RandomStartConfig):

@@ -10,8 +10,8 @@ from omnirl.algorithms.shared.bounded_actions.actor_critic_groups import (
     target_parameters,
 )
 from omnirl.algorithms.shared.bounded_actions.temperature import LOG_BOUNDS, Temperature
-from omnirl.algorithms.shared.off_policy.off_policy_config import SoftLearnerConfig
-from omnirl.algorithms.shared.off_policy.off_policy_learner import Groups
+from omnirl.algorithms.shared.off_policy.config import SoftLearnerConfig
+from omnirl.algorithms.shared.off_policy.learner import Groups
 from omnirl.algorithms.shared.training.learned_group import LearnedGroup
 from omnirl.networks.actor_critics import ActorCritics
 

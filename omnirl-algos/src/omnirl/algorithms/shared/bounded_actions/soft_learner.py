@@ -9,8 +9,8 @@ import torch
 from omnirl.algorithms.shared.acting.observations import network_observation
 from omnirl.algorithms.shared.bounded_actions.soft_groups import make_temperature, soft_groups
 from omnirl.algorithms.shared.bounded_actions.soft_losses import FIGURES, Objective, soft_losses
-from omnirl.algorithms.shared.off_policy.off_policy_config import SoftLearnerConfig
-from omnirl.algorithms.shared.off_policy.off_policy_learner import OffPolicyLearner
+from omnirl.algorithms.shared.off_policy.config import SoftLearnerConfig
+from omnirl.algorithms.shared.off_policy.learner import OffPolicyLearner
 from omnirl.api import ContinuousAction, DiscreteAction, EnvSpec, LearnerContext
 from omnirl.networks.actor_critic_passes import Passes, make_passes
 from omnirl.networks.actor_critics import build_actor_critics

@@ -16,7 +16,7 @@ from omnirl.algorithms.shared.bounded_actions.critic_losses import CriticLoss, R
 from omnirl.algorithms.shared.bounded_actions.squashed_gaussian import squashed_sample
 from omnirl.algorithms.shared.bounded_actions.temperature import Temperature, temperature_loss
 from omnirl.algorithms.shared.off_policy.batch_part import BatchPart
-from omnirl.algorithms.shared.off_policy.off_policy_learner import Losses, LossFunction
+from omnirl.algorithms.shared.off_policy.learner import Losses, LossFunction
 from omnirl.algorithms.shared.off_policy.targets import bootstrapped
 from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
 from omnirl.networks.actor_critic_passes import Passes

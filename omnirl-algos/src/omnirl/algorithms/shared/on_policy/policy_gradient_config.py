@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from omnirl.algorithms.shared.on_policy.on_policy_config import OnPolicyConfig, OnPolicyLearnerConfig
+from omnirl.algorithms.shared.on_policy.config import OnPolicyConfig, OnPolicyLearnerConfig
 from omnirl.api import Fraction, Positive
 
 

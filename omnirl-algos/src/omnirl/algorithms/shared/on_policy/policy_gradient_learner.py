@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from omnirl.algorithms.shared.on_policy import losses
-from omnirl.algorithms.shared.on_policy.on_policy_learner import OnPolicyLearner
+from omnirl.algorithms.shared.on_policy.learner import OnPolicyLearner
 from omnirl.algorithms.shared.on_policy.policy_gradient_config import (
     PolicyGradientConfig,
     PolicyGradientLearnerConfig,
@@ -98,7 +98,7 @@ def loss_of(
 
 
 class PolicyGradientLearner(OnPolicyLearner):
-    """See :mod:`omnirl.algorithms.shared.on_policy.on_policy_learner`.
+    """See :mod:`omnirl.algorithms.shared.on_policy.learner`.
 
     ``estimate`` gives advantages and targets, constants to the gradient, and the ``figures`` of these names;
     ``standardize`` brings the advantages of an update to mean 0 and standard deviation 1; ``weight`` is what each of N

@@ -3,7 +3,7 @@ no torch."""
 
 from __future__ import annotations
 
-from omnirl.algorithms.shared.on_policy.on_policy_config import OnPolicyConfig
+from omnirl.algorithms.shared.on_policy.config import OnPolicyConfig
 from omnirl.api import EnvSpec, MemoryContext
 from omnirl.buffers.rollout_queue import RolloutQueue
 

@@ -19,7 +19,7 @@ from omnirl.algorithms.shared.acting.action_masks import LegalActions, legal_out
 from omnirl.algorithms.shared.acting.normalization import ObservationNormalizer, normalize
 from omnirl.algorithms.shared.acting.observations import network_input, network_observation, with_vectors
 from omnirl.algorithms.shared.names import check_names
-from omnirl.algorithms.shared.on_policy.on_policy_config import OnPolicyConfig
+from omnirl.algorithms.shared.on_policy.config import OnPolicyConfig
 from omnirl.api import ActContext, ActionSample, Array, EnvSpec, Obs, PolicyContext
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from omnirl.algorithms.shared.off_policy.targets import Values, bootstrapped
 from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
 from omnirl.algorithms.shared.training.torch_masks import legal_values
-from omnirl.algorithms.shared.values.value_losses import LossFunction, ValueLoss
+from omnirl.algorithms.shared.values.losses import LossFunction, ValueLoss
 
 Distribution = Callable[[Tensor], Tensor]
 """A network's outputs [N, n, Z] as action values [N, n]."""

@@ -13,8 +13,8 @@ from omnirl.algorithms.shared.acting.acting_network import ActingNetwork, acting
 from omnirl.algorithms.shared.acting.action_masks import LegalActions, legal_outputs
 from omnirl.algorithms.shared.acting.observations import network_input, network_observation
 from omnirl.algorithms.shared.names import check_names
+from omnirl.algorithms.shared.values.config import ValueConfig
 from omnirl.algorithms.shared.values.exploration import EpsilonGreedy
-from omnirl.algorithms.shared.values.value_config import ValueConfig
 from omnirl.api import ActContext, ActionSample, Array, ArraySpec, DiscreteAction, EnvSpec, Obs, PolicyContext
 from omnirl.networks.config import NetworkConfig
 

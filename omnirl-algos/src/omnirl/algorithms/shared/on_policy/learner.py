@@ -23,7 +23,7 @@ from omnirl.algorithms.shared.acting.observations import (
     vectors_of,
     with_vectors,
 )
-from omnirl.algorithms.shared.on_policy.on_policy_config import OnPolicyConfig, OnPolicyLearnerConfig
+from omnirl.algorithms.shared.on_policy.config import OnPolicyConfig, OnPolicyLearnerConfig
 from omnirl.algorithms.shared.on_policy.rollout_batch import RolloutBatch, join_rollouts
 from omnirl.algorithms.shared.on_policy.running_statistics import RunningStatistics
 from omnirl.algorithms.shared.on_policy.shards import Shard, shard_of

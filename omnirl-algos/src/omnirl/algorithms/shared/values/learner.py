@@ -31,8 +31,8 @@ from omnirl.algorithms.shared.training.flat_parameters import FlatParameters, cl
 from omnirl.algorithms.shared.training.likelihoods import ArrayOrTensor, namespace
 from omnirl.algorithms.shared.training.metric_sums import MetricSums
 from omnirl.algorithms.shared.training.process_group import process_group
-from omnirl.algorithms.shared.values.value_config import ValueConfig
-from omnirl.algorithms.shared.values.value_losses import NO_LOSS, LossFunction, ValueLoss
+from omnirl.algorithms.shared.values.config import ValueConfig
+from omnirl.algorithms.shared.values.losses import NO_LOSS, LossFunction, ValueLoss
 from omnirl.api import (
     Array,
     ArraySpec,
@@ -46,18 +46,16 @@ from omnirl.api import (
     value_at,
 )
 from omnirl.networks.build import build_network
-from omnirl.networks.cnn import ImageNetwork
-from omnirl.networks.combined import CombinedNetwork
 from omnirl.networks.dueling import DuelingNetwork
+from omnirl.networks.features import FeaturesUnderHead
 from omnirl.networks.initialization import generator
 from omnirl.networks.mlp import MLP
 from omnirl.networks.output_gradient import output_gradient
-from omnirl.networks.own_network import OwnNetwork
 
 _FIGURES = ("loss", "q_value", "td_error", "grad_norm")
 
 
-ValueNetwork: TypeAlias = MLP | ImageNetwork | CombinedNetwork | OwnNetwork | DuelingNetwork
+ValueNetwork: TypeAlias = MLP | FeaturesUnderHead | DuelingNetwork
 Feedbacks: TypeAlias = Callable[[Transitions, ValueLoss], Feedback]
 """What the memory is told of a batch that was learnt from."""
 
