@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,14 +19,27 @@ FOLDER = Path(__file__).parents[1] / "learning"
 @pytest.fixture(scope="module")
 def ladder() -> Iterator[ModuleType]:
     """The module ``ladder``, which lies beside the script that uses it."""
-    spec = importlib.util.spec_from_file_location("ladder", FOLDER / "ladder.py")
+    yield loaded("ladder")
+    del sys.modules["ladder"]
+
+
+@pytest.fixture
+def train_ladder(ladder: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The script; it puts its folder on the path and imports what lies beside."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield loaded("train_ladder")
+    for name in ("train_ladder", "report"):
+        sys.modules.pop(name, None)
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["ladder"] = module  # dataclasses look there
+    sys.modules[name] = module  # dataclasses look there
     spec.loader.exec_module(module)
-    yield module
-    del sys.modules["ladder"]
+    return module
 
 
 def test_every_row_trains_a_preset_that_is_there(ladder: ModuleType) -> None:
@@ -66,3 +80,38 @@ def test_a_curve_keeps_its_last_point_and_few_others(ladder: ModuleType) -> None
     found = ladder.points_of_log(log, most=10)
     assert found["evaluation"] == [[100.0, 7.0]]
     assert found["training"] == [[float(n), float(n)] for n in range(10, 101, 10)]
+
+
+def test_a_run_that_goes_on_keeps_the_curve_and_the_time_of_before(
+    ladder: ModuleType, train_ladder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished = {
+        "event": "finished",
+        "evaluation": {"return_mean": 30.0, "return_std": 1.0, "episodes": 5},
+        "env_steps": 300,
+        "updates": 3,
+        "restarts": 0,
+    }
+    command = tmp_path / "omnirl"
+    command.write_text(
+        f"#!{sys.executable}\n"
+        "import sys\n"
+        "run_dir = sys.argv[sys.argv.index('--run-dir') + 1]\n"
+        "open(f'{run_dir}/log.csv', 'a').write('1200.0,3,300,30.0,30.0\\n')\n"
+        f"print({json.dumps(json.dumps(finished))})\n"
+    )
+    command.chmod(0o755)
+    monkeypatch.setattr(train_ladder, "OMNIRL", command)
+    row = ladder.Row("x-y", tier=1, seeds=1, target=10.0, floor=5.0, reference="")
+    folder = tmp_path / "x-y-seed0"
+    folder.mkdir()
+    (folder / "log.csv").write_text(
+        "wall_time,updates,env_steps,train_return,eval_return_mean\n500.0,1,100,10.0,\n1000.0,2,200,20.0,\n"
+    )
+    record = train_ladder.train(row, 0, (), tmp_path)
+    assert record["curve"] == {
+        "training": [[100.0, 10.0], [200.0, 20.0], [300.0, 30.0]],
+        "evaluation": [[300.0, 30.0]],
+    }
+    assert 1000.0 < record["seconds"] < 1060.0
+    assert record["score"] == 30.0

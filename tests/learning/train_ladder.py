@@ -30,6 +30,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from ladder import Row, chosen, points_of_log, read_ladder
 from report import write_page
 
+from omnirl.runs.log import read_rows, values
+
 RESULTS = Path(__file__).with_name("results.json")
 OMNIRL = Path(sys.executable).with_name("omnirl")
 PACKAGES = ("omnirl-core", "torch", "ray", "gymnasium", "numpy", "box2d", "mujoco", "ale-py", "minatar")
@@ -45,6 +47,7 @@ def train(row: Row, seed: int, transport: tuple[str, ...], folder: Path) -> dict
     run_dir = folder / f"{row.preset}-seed{seed}"
     typed = command(row, seed, transport)
     log = folder / f"{row.preset}-seed{seed}.jsonl"
+    before = logged(run_dir)  # of a run that was killed and now goes on
     began = time.monotonic()
     with log.open("w", encoding="utf-8") as output:
         full = [str(OMNIRL), *typed[1:], "--run-dir", str(run_dir), "--json"]
@@ -54,7 +57,7 @@ def train(row: Row, seed: int, transport: tuple[str, ...], folder: Path) -> dict
     if code != 0 or finished is None:
         raise SystemExit(f"{' '.join(typed)} ended with exit code {code}; its output is in {log}")
     score = finished["evaluation"]
-    rows = [event for event in events if event.get("event") == "metrics"]
+    seconds = time.monotonic() - began + (float(before[-1]["wall_time"]) if before else 0.0)
     return {
         "preset": row.preset,
         "seed": seed,
@@ -65,11 +68,16 @@ def train(row: Row, seed: int, transport: tuple[str, ...], folder: Path) -> dict
         "env_steps": finished["env_steps"],
         "updates": finished["updates"],
         "restarts": finished["restarts"],
-        "seconds": round(time.monotonic() - began, 1),
-        "curve": points_of_log(rows),
+        "seconds": round(seconds, 1),
+        "curve": points_of_log(logged(run_dir)),
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
         "versions": versions(),
     }
+
+
+def logged(run_dir: Path) -> list[dict[str, Any]]:
+    """All rows of the run's log, those before an interruption included."""
+    return [values(row) for row in read_rows(run_dir / "log.csv")]
 
 
 def versions() -> dict[str, str]:
