@@ -48,6 +48,8 @@ def test_every_row_trains_a_preset_that_is_there(ladder: ModuleType) -> None:
     assert {row.preset for row in rows} <= presets
     assert len({row.preset for row in rows}) == len(rows), "a preset has one row"
     assert all(row.floor <= row.target for row in rows)
+    published = {row.preset: row.published for row in rows}
+    assert (published["halfcheetah-td3"], published["acrobot-dqn"]) == (4894.0, -76.6)
 
 
 def test_a_word_chooses_by_algorithm_environment_or_preset(ladder: ModuleType) -> None:
@@ -113,5 +115,5 @@ def test_a_run_that_goes_on_keeps_the_curve_and_the_time_of_before(
         "training": [[100.0, 10.0], [200.0, 20.0], [300.0, 30.0]],
         "evaluation": [[300.0, 30.0]],
     }
-    assert 1000.0 < record["seconds"] < 1060.0
+    assert 1000.0 <= record["seconds"] < 1060.0
     assert record["score"] == 30.0

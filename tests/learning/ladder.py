@@ -26,6 +26,11 @@ class Row:
     overrides: tuple[str, ...] = ()
 
     @property
+    def published(self) -> float:
+        """The figure that ``reference`` begins with."""
+        return float(self.reference.split()[0])
+
+    @property
     def words(self) -> tuple[str, ...]:
         """What names the row: the preset, and its environment and algorithm."""
         named = (name for name in _OF_TWO_WORDS if self.preset.startswith(f"{name}-"))

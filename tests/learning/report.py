@@ -13,6 +13,7 @@ from omnirl.runs.picture import Picture, draw
 from omnirl.runs.seeds import curve
 from omnirl.runs.statistics import bootstrap_interval, interquartile_mean
 
+GREEN, GREY = "#2a8f5b", "#666666"
 HEAD = """# Learning results
 
 What `python -m nox -s learning` trained, each row with `omnirl train` as a user types it (on Ray unless the command
@@ -100,7 +101,8 @@ def _picture(row: Row, runs: Sequence[Mapping[str, Any]]) -> Picture:
                 )
             )
     end = max(run["env_steps"] for run in runs)
-    lines.append(Line("target", [0.0, float(end)], [row.target, row.target], "#666666", dashed=True))
+    for name, value, color in (("reference", row.published, GREEN), ("target", row.target, GREY)):
+        lines.append(Line(name, [0.0, float(end)], [value, value], color, dashed=True))
     note = f"reference: {row.reference}"
     return Picture(row.preset, "environment steps", RETURN_LABEL, lines, note)
 
