@@ -8,8 +8,8 @@ stepping alone, with random actions, stands beside. ::
 
     python tests/benchmarks/throughput.py --works sac td3 --results tests/benchmarks/results.json
 
-The works are in works.py; ``startup`` is startup.py's. What was measured of a work takes the place of what
-``--results`` held of it, as soon as it is there; report.py writes the page.
+The works are in works.py; ``startup`` is startup.py's and ``ppo-475`` learning_time.py's. What was measured of a work
+takes the place of what ``--results`` held of it, as soon as it is there; report.py writes the page.
 
 ==========  =====================================================================================
 side        runs
@@ -33,13 +33,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import learning_time
 import startup
 from results import Results
 from works import WORKS
 
 DRIVERS = {"sb3": "side_sb3.py", "rllib": "side_rllib.py"}  # every other side is OmniRL's
 SIDES = ("sb3", "rllib", "local", "ray", "ray-lead1")
-STARTUP = "startup"
+OTHERS = {"startup": startup.compare, "ppo-475": learning_time.compare}  # what is no rate
 
 
 def measure(options: argparse.Namespace, work: str, side: str, seed: int) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    every = (*WORKS, STARTUP)
+    every = (*WORKS, *OTHERS)
     parser.add_argument(
         "--works", nargs="+", choices=every, default=every, metavar="WORK", help=", ".join(every)
     )
@@ -151,8 +152,8 @@ def main() -> None:
         raise SystemExit("--results keeps whole measurements: leave --updates and --sides out")
     results = Results(options.results, options.works, options.pairs, options.threads, options.rllib_python)
     for work in options.works:
-        if work == STARTUP:
-            results.keep(work, startup.compare(options.pairs, options.sb3_python))
+        if work in OTHERS:
+            results.keep(work, OTHERS[work](options.pairs, options.sb3_python))
             continue
         result = compare(options, work)
         print(table(work, result), end="\n\n", flush=True)

@@ -68,3 +68,23 @@ def test_works_of_unequal_size_or_with_old_rollouts_are_refused(load) -> None:
     check("impala-1x8", {"sides": {"rllib": side, "local": fresh, "ray": fresh}})
     with pytest.raises(SystemExit, match="older than 2 updates"):
         check("impala-1x8", {"sides": {"rllib": side, "ray": old}})
+
+
+def test_cartpole_is_solved_by_the_mean_of_the_last_twenty_episodes(load, tmp_path) -> None:
+    module = load("learning_time")
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "wall_time,env_steps,episodes,train_return\n"
+        "1.0,256,12,400.0\n"  # 12 episodes: too few
+        "2.0,512,12,\n"
+        "3.0,768,22,500.0\n"  # (12 * 400 + 10 * 500) / 22 = 445.5
+        "4.0,1024,31,500.0\n"  # 19 of 500 are one too few: (12 * 400 + 19 * 500) / 31 = 461.3
+        "5.0,1280,32,500.0\n"  # the last 20 are all of 500
+        "6.0,1536,40,100.0\n"
+    )
+    rows = module.rows_of(log)
+    assert rows[:2] == [(1.0, 256, 12, 4800.0), (2.0, 512, 0, 0.0)]
+    assert module.solved(rows) == (5.0, 1280, 1, 500.0)
+    assert module.solved(rows[:4]) is None
+    assert module.median([3.0, None, 1.0]) == 3.0
+    assert module.median([3.0, None, None]) is None
