@@ -91,7 +91,7 @@ def learning_time(result: Mapping[str, Any], told: str) -> str:
         "## Learning until CartPole is solved",
         "",
         "PPO with the preset's hyperparameters, those of rl-baselines3-zoo, on both sides; a round is a seed. It is "
-        "solved at the first update after which the last 20 training episodes had a mean return of 475, and the time is "
+        "solved at the first update after which the last 20 training episodes had a mean return of 475; the time is "
         f"from the first step to that moment. Medians over the seeds. {told}",
         "",
         "| side | seconds | of Stable-Baselines3's | environment steps | seeds that solved it |",
