@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 
 import omnirl.run
 from omnirl.api import RunSummary
-from omnirl.api.errors import ConfigError, NotFoundError, WorkersFailedError
-from omnirl.runtime import checkpoint
+from omnirl.api.errors import CheckpointError, ConfigError, NotFoundError, WorkersFailedError
+from omnirl.runtime import checkpoint, saving, setup
+from omnirl.runtime.learner import LearnerWorker
 from omnirl.runtime.supervision import Slot
 from omnirl.runtime.transport import LocalRef, LocalTransport, Ref, Worker, WorkerDiedError
 
@@ -244,6 +246,64 @@ def test_after_the_learner_died_the_run_goes_on_from_the_last_checkpoint(
     assert [int(row["updates"]) for row in log] == list(range(1, 13))
     assert [row["updates"] for row in log if row["eval_return_mean"]] == ["2", "4", "6", "8", "10", "12"]
     assert read.content(folder)["/learner/version"] == 12
+
+
+@pytest.mark.parametrize("save_interval", [0, 1000], ids=["from a checkpoint", "from the start"])
+def test_the_clock_and_the_rates_of_a_run_whose_learner_died_are_those_of_one_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_interval: float, read: Any
+) -> None:
+    took: list[float] = []
+
+    class Timed(omnirl.run.TrainLoop):
+        def run(self) -> RunSummary:
+            began = time.perf_counter()
+            summary = super().run()
+            took.append(time.perf_counter() - began)
+            return summary
+
+    monkeypatch.setattr(omnirl.run, "TrainLoop", Timed)
+    use_transport(monkeypatch, lambda: JitteryTransport(4, {"learner": 8}))
+    slow = {"modules__learner": {"sleep": 0.03}}
+    summary = train(settings(tmp_path / "a", runner__save_interval=save_interval, **slow))
+    assert 0.36 < summary.seconds <= took[0]  # 12 updates stand at the end
+    log = read.rows(tmp_path / "a")
+    walls = [float(row["wall_time"]) for row in log]
+    assert walls == sorted(walls)
+    assert min(float(row["steps_per_s"]) for row in log) >= 0
+    assert min(float(row["updates_per_s"]) for row in log) > 0
+    assert max(float(row["updates_per_s"]) for row in log) < 1 / 0.03
+
+
+def test_a_learner_that_died_is_not_followed_by_a_newer_checkpoint_than_the_drivers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
+) -> None:
+    """What the dying one still writes in the background is either what all go on from, or nothing of it is."""
+    writing = saving.write
+
+    def slowly(*args: Any) -> None:
+        time.sleep(0.1)
+        writing(*args)
+
+    monkeypatch.setattr(saving, "write", slowly)
+    use_transport(monkeypatch, lambda: JitteryTransport(4, {"learner": 9}))
+    folder = tmp_path / "a"
+    summary = train(settings(folder, runner__save_interval=0))
+    assert (summary.updates, summary.restarts) == (12, 1)
+    assert read.content(folder)["/learner/version"] == 12
+
+
+def test_a_learner_refuses_a_checkpoint_that_was_replaced_since_the_driver_read_it(tmp_path: Path) -> None:
+    """By a learner of a killed run that has not noticed yet."""
+    train(settings(tmp_path / "a"))
+    config = omnirl.run.configure(settings(tmp_path / "a"))
+    plan, _ = setup.plan_of(setup.decide(config), setup.env_spec_of(config))
+    learner = LearnerWorker(plan, 0)
+    learner.start(None)
+    path = str(tmp_path / "a" / checkpoint.CURRENT)
+    with pytest.raises(CheckpointError, match=r"by one of update 12, not 7\): another process of this run"):
+        learner.restore(path, 7)
+    learner.restore(path, 12)
+    assert learner.updates == 12
 
 
 def test_a_learner_that_keeps_dying_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,9 +192,14 @@ class LearnerWorker:
 
     def restore(self, path: str, updates: int) -> None:
         """Go on from a checkpoint. Raises CheckpointError where its content does not fit."""
-        _, tree = checkpoint.read(
+        manifest, tree = checkpoint.read(
             Path(path), lambda saved: part_of_rank(saved, self.rank, self.plan.num_learners)
         )
+        if (found := manifest["counters"]["updates"]) != updates:
+            raise CheckpointError(
+                f"{path}: was replaced while the run went on from it (by one of update {found}, not {updates}): "
+                "another process of this run still writes; resume when it has ended"
+            )
         try:
             self.learner.load_state_dict(tree["learner"])
             if "memory" in tree:

@@ -35,12 +35,14 @@ class Meter:
 
     def restore(self, wall: float) -> None:
         """Go on counting wall time from a checkpoint's."""
-        self._wall_before = wall
+        self._wall_before, self._began = wall, time.perf_counter()
 
     def begin(self, pacing: Pacing) -> None:
-        """Training begins now: start-up does not count."""
+        """Training begins, or goes on from a checkpoint, now: start-up does not count, nor do rates of before."""
         self._began = self._row = self._save = time.perf_counter()
         self._first_updates, self._first_steps = pacing.updates, pacing.collected
+        self._warm, self._latest = None, (self._began, pacing.collected, pacing.updates)
+        self._points.clear()
 
     def wall(self) -> float:
         """Seconds of training in the whole run."""

@@ -24,8 +24,8 @@ class Recovery:
         self._deaths = 0
         self._furthest = -1
 
-    def checkpoint(self, death: LearnerDiedError) -> Loaded | None:
-        """The checkpoint to go on from; None where there is none yet. Raises after too many deaths in a row."""
+    def count(self, death: LearnerDiedError) -> None:
+        """One more death. Raises WorkersFailedError where there were too many in a row."""
         updates = self._state.pacing.updates
         self._deaths = self._deaths + 1 if updates <= self._furthest else 1
         self._furthest = max(self._furthest, updates)
@@ -33,11 +33,14 @@ class Recovery:
             raise WorkersFailedError(
                 f"the learner's process died {self._deaths} times in a row, the limit is {MOST_DEATHS}: {death}"
             ) from death
+
+    def checkpoint(self) -> Loaded | None:
+        """The checkpoint to go on from; None where there is none yet. To be asked when the learners that died are
+        gone: one that is only cut off may be writing a newer one."""
         if not checkpoint.has_checkpoint(self._folder):
             return None
         return checkpoint.load_latest(self._folder).of_driver()
 
     def start_anew(self) -> None:
         """Bring the driver back to the run's first moment."""
-        wall = self._state.meter.wall()
-        self._state.load_state_dict({**self._fresh, "wall": wall}, memory_restored=True)
+        self._state.load_state_dict(self._fresh, memory_restored=True)

@@ -119,9 +119,11 @@ class TrainLoop:
 
     def _recover(self, death: LearnerDiedError) -> None:
         """Go on from the last checkpoint, as a resume inside the process: what is in flight is lost."""
-        loaded = self.recovery.checkpoint(death)
+        wall = self.state.meter.wall()
+        self.recovery.count(death)
         self.handlers.clear()
         self.crew.replace_learners()
+        loaded = self.recovery.checkpoint()
         self.evaluations.forget()
         self.learning = self.save_due = False
         self.epoch += 1
@@ -129,6 +131,8 @@ class TrainLoop:
             self.recovery.start_anew()
         else:
             self.saves.restore(loaded, samplers=False)
+        self.state.meter.restore(wall)  # what was lost took its time all the same
+        self.state.begin()
         self.state.exact = False
         updates = self.pacing.updates
         self.observers.send("rewound", updates)
