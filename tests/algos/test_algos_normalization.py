@@ -113,6 +113,17 @@ def test_a_return_goes_on_only_in_its_own_stream(make_rollout, changes, second):
     assert float(normalizer.pending.mean) == pytest.approx((1.0 + second) / 2)
 
 
+def test_a_return_starts_anew_with_an_episode_that_took_the_place_of_another(make_rollout):
+    """Of two sub-environments one goes on after a restart, the other had to begin a new episode."""
+    normalizer = ReturnNormalizer(1.0)
+    first = make_rollout(1, 2, rewards=np.ones((1, 2), np.float32))
+    normalizer.observe(first)
+    begins = first.first.copy()
+    begins[0, 1] = True
+    normalizer.observe(dataclasses.replace(first, number=1, first=begins))
+    assert float(normalizer.pending.mean) == pytest.approx((1 + 1 + 2 + 1) / 4)
+
+
 def test_reward_scale_is_frozen_between_activations_but_there_at_the_first_update(make_rollout):
     normalizer = ReturnNormalizer(0.0)
     normalizer.observe(make_rollout(2, 1, rewards=np.array([[0.0], [4.0]], np.float32)))

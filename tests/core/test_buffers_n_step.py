@@ -87,6 +87,25 @@ def test_windows_end_where_the_stream_breaks_off(other):
     assert rows(blocks[1:]) == approx([(50, 50, 3.0 + 3.6 + 4.05, 53, 0.729)])
 
 
+def test_windows_end_where_a_new_episode_took_the_place_of_one_that_could_not_be_repeated():
+    """After a restart one of two sub-environments goes on, the other had to begin anew: nothing of the new episode gets
+    into the old one's windows, which bootstrap from the last observation known."""
+    n_step = NStep(3, 0.9)
+    n_step.add(make_rollout([[1.0, 1.0], [2.0, 2.0]]))
+    after = make_rollout([[3.0, 30.0], [4.0, 40.0]], start=2, number=1)
+    after.first[0, 1] = True
+    assert rows(n_step.add(after)) == approx(
+        [
+            (0, 0, 5.23, 3, 0.729),
+            (1000, 0, 2.8, 1002, 0.81),  # not 1 + 0.9 * 2 + 0.81 * 30
+            (1, 1, 7.94, 4, 0.729),
+            (1001, 1, 2.0, 1002, 0.9),
+        ]
+    )
+    after = make_rollout([[5.0, 50.0]], start=4, number=2)
+    assert rows(n_step.add(after)) == approx([(2, 2, 10.65, 5, 0.729), (1002, 2, 106.5, 1005, 0.729)])
+
+
 def test_a_break_hands_out_only_the_windows_that_were_waiting():
     n_step = NStep(3, 0.9)
     assert len(rows(n_step.add(make_rollout([1.0, 2.0], terminated=[(0, 0)])))) == 1

@@ -9,8 +9,9 @@ chapter 7; Hessel et al. 2018, section 3, R_t^(n))::
 
 A window ends early where the episode does; k is then what was really summed, so gamma^k, never gamma^n. A
 window that reaches past the rollout waits for the sampler's next one. It can go on only in the same stream:
-same sampler, same incarnation, number + 1. Otherwise the waiting windows end where they are, with the last
-observation known.
+same sampler, same incarnation, number + 1, and in the same episode: after a restart that could not repeat the
+last one, a new one begins in its place. Otherwise the waiting windows end where they are, with the last observation
+known.
 
 Letters: T steps, B sub-environments, P waiting steps (at most n - 1), L = P + T, N transitions; ``*obs``,
 ``*act`` the spec's shapes.
@@ -92,7 +93,9 @@ class NStep:
         stream = self._streams.pop(rollout.sampler, None)
         if stream is not None:
             if (stream.incarnation, stream.number + 1) == (rollout.incarnation, rollout.number):
-                steps = _join(stream.steps, steps)
+                last = stream.steps
+                last.truncated[-1] |= rollout.first[0] & ~last.terminated[-1]
+                steps = _join(last, steps)
             else:
                 finished.append(self._windows(stream.steps, flush=True))
         finished.append(self._windows(steps, flush=False))

@@ -166,7 +166,8 @@ class ReturnNormalizer:
         steps, envs = rollout.reward.shape
         incarnation, number, current = self._streams.get(rollout.sampler, (-1, -1, np.zeros(0)))
         goes_on = (incarnation, number + 1, len(current)) == (rollout.incarnation, rollout.number, envs)
-        running = current.copy() if goes_on else np.zeros(envs)
+        # An episode may begin here without an end before: after a restart that could not repeat the last one.
+        running = np.where(rollout.first[0], 0.0, current) if goes_on else np.zeros(envs)
         returns = np.empty((steps, envs))
         goes_on_after = ~(rollout.terminated | rollout.truncated)
         for t in range(steps):
