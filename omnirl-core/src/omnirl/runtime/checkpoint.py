@@ -57,14 +57,17 @@ class _Encoder:
     def _segments(self, array: Array) -> list[str]:
         self.segment_folder.mkdir(exist_ok=True)
         rows = max(1, _SEGMENT_BYTES // max(1, array[:1].nbytes))
-        names = []
+        names, new = [], False
         for start in range(0, len(array), rows):
             data = _npy(array[start : start + rows])
             name = hashlib.sha256(data).hexdigest()
             path = self.segment_folder / f"{name}.npy"
             if not path.exists():
                 _write_durably(path, data)
+                new = True
             names.append(name)
+        if new:
+            _sync_folder(self.segment_folder)  # a checkpoint that refers to them comes later
         return names
 
 
@@ -81,6 +84,15 @@ def _write_durably(path: Path, data: bytes) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     os.replace(temporary, path)
+
+
+def _sync_folder(path: Path) -> None:
+    """Return when the names in a folder are on the disk."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def write(path: Path, manifest: Mapping[str, Any], tree: Mapping[str, Any]) -> None:
@@ -107,11 +119,7 @@ def write(path: Path, manifest: Mapping[str, Any], tree: Mapping[str, Any]) -> N
         os.link(path, link)
         os.replace(link, previous)
     os.replace(temporary, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    _sync_folder(path.parent)
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
