@@ -114,6 +114,25 @@ def test_a_gradient_within_the_limit_stays(limit):
     np.testing.assert_allclose(flat.numpy(), [3.0, 4.0], rtol=1e-6)
 
 
+class OnAnotherDevice(torch.Tensor):
+    """A tensor of this host that says it is on a GPU, where numbers are not looked at."""
+
+    device = torch.device("cuda")
+
+
+@pytest.mark.parametrize("kind", [torch.Tensor, OnAnotherDevice])
+def test_a_gradient_that_is_not_finite_does_not_stay_between_the_parameters(kind):
+    """One NaN among the gradients of a weight and a bias: a gap of the buffer stays 0, and once they are written anew
+    the norm is theirs alone."""
+    parameters = FlatParameters(MLP((1, 1), "tanh"), CPU)
+    gradient = parameters.gradient.as_subclass(kind)
+    gradient[0], gradient[16] = float("nan"), 1.0
+    assert torch.isnan(clip_gradient_(gradient, 0.5))
+    gradient[0], gradient[16] = 3.0, 4.0
+    assert float(clip_gradient_(gradient, 0.5)) == 5.0
+    assert parameters.gradient.sum() == pytest.approx(0.5 * 7 / 5, rel=1e-5)
+
+
 def test_target_follows(golden):
     case = golden("polyak/three_steps")
     online, target = OneNumber(0.0), OneNumber(0.0)

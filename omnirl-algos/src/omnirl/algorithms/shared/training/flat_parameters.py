@@ -88,5 +88,6 @@ def clip_gradient_(gradient: Tensor, max_norm: float | None) -> Tensor:
             if factor < 1.0:
                 gradient.mul_(factor)
         else:
-            gradient.mul_((max_norm / (norm + 1e-6)).clamp_(max=1.0))
+            # A norm that is no number leaves the gradient too: it would stay for ever in the gaps between parameters.
+            gradient.mul_((max_norm / (norm + 1e-6)).nan_to_num_(1.0).clamp_(max=1.0))
     return norm
