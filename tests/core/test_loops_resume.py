@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnirl.api import CheckpointError, DiscreteAction, EnvContext
+from omnirl.loops import observations
 from omnirl.loops.collection import collect_loop
 from omnirl.loops.history import ActionHistory
 from omnirl.testing.chains import Chain, Count
@@ -205,6 +206,27 @@ def test_an_environment_that_takes_no_seeds_begins_anew_without_a_replay():
     assert restored.load_state_dict(loop.state_dict()) is False
     assert environment.actions == []
     assert restored.collect(0, 3).first[:, 0].tolist() == [True, False, False, False]
+
+
+def test_an_environment_that_takes_no_seeds_is_never_exact_though_it_looks_the_same():
+    """Saved where an episode has just begun: a fresh one shows the same first observation."""
+    loop, _ = build([Count(3)], COUNT, 3)
+    loop.collect(0, 0)
+    inner = InlineEnvironment([Count(3)])
+    inner.seedable = False
+    restored = collect_loop(inner, FakePolicy(COUNT, 1), 3, FakeStreams())
+    assert restored.load_state_dict(loop.state_dict()) is False
+
+
+def test_a_digest_tells_types_shapes_and_names_apart():
+    """All of these are the same sixteen bytes."""
+    zeros = np.zeros(4, np.float32)
+    same = [zeros, zeros.view(np.int32), zeros.reshape(2, 2), zeros.view(np.float64)]
+    mappings = [{"a": zeros}, {"b": zeros}, {"a": zeros[:2], "b": zeros[2:]}]
+    digests = {observations.digest(obs).tobytes() for obs in [*same, *mappings]}
+    assert len(digests) == 7
+    one, two = {"a": zeros, "b": zeros[:1]}, {"b": zeros[:1], "a": zeros}
+    np.testing.assert_array_equal(observations.digest(one), observations.digest(two))
 
 
 def test_the_state_of_another_number_of_environments_is_refused():

@@ -37,6 +37,24 @@ def test_a_run_whose_every_rollout_was_refused_ends_in_an_error(
         health.finished()
 
 
+@pytest.mark.parametrize(
+    ("refused", "rollouts", "ends"), [(9, 10, False), (10, 1000, False), (10, 999, True), (11, 1000, True)]
+)
+def test_a_run_ends_once_ten_rollouts_and_more_than_one_in_a_hundred_were_refused(
+    refused: int, rollouts: int, ends: bool
+) -> None:
+    told: list[str] = []
+    health = Health(pacing(100 * rollouts), "drop", told.append)
+    for _ in range(refused - 1):
+        health.sick(SICK)
+    if not ends:
+        health.sick(SICK)
+        assert told == ["a rollout was refused: sampler 0, env step 1, reward is nan"] * refused
+        return
+    with pytest.raises(NumericsError, match=f"^{refused} of {rollouts} rollouts held a NaN"):
+        health.sick(SICK)
+
+
 def test_a_short_run_on_nan_alone_says_so(tmp_path: Path) -> None:
     config = {
         "runner": {"ckpt_dir": str(tmp_path / "run"), "max_steps": 200, "num_samplers": 1},

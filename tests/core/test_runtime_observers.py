@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,30 @@ def test_it_is_off_after_three_times_and_the_others_go_on(error: BaseException) 
     assert listens.rows == [0, 1, 2, 3, 4]
     line = f"observer Fails failed: {type(error).__name__}: no such server"
     assert listens.heard == [line, line, f"{line}; it is off from now on"]
+
+
+def test_a_slow_observer_is_spared_glances_and_nothing_else() -> None:
+    """The queue would be full: whoever sends would wait for it."""
+    release = threading.Event()
+    seen: list[str] = []
+
+    class Slow:
+        def event(self, text: str) -> None:
+            release.wait(60)
+            seen.append(text)
+
+        def progress(self, glance: Any) -> None:
+            seen.append("glance")
+
+    thread = ObserverThread([Slow()])  # type: ignore[list-item]
+    thread.send("event", "first")
+    for number in range(10_000):
+        thread.send("progress", number)
+    thread.send("event", "last")
+    release.set()
+    thread.close()
+    assert (seen[0], seen[-1]) == ("first", "last")
+    assert 0 < seen.count("glance") < 4096
 
 
 def test_a_run_ends_as_it_would_have(tmp_path: Path) -> None:
