@@ -39,12 +39,12 @@ class Chain5(BackendSuite):
 
 DEFECTS = [
     ("every_part_resolves", {"backend": "broken_backends:NO_BACKEND"}, "is object, not an EnvBackend"),
-    ("every_part_resolves", {"backend": "broken_backends:ODD_SEEDING"}, "seeding is 'sometimes'"),
     ("every_part_resolves", {"config": "omnirl.testing.environments:build_env"}, "not a class"),
     ("every_key_is_described", {"config": "broken_backends:CarelessConfig"}, "description: id"),
     ("unknown_keys_are_refused", {"config": "broken_backends:CarelessConfig"}, "unknown key was taken"),
     ("rows_are_what_the_spec_says", {"backend": "broken_backends:DOUBLE"}, "is float64, not float32"),
     ("rows_are_what_the_spec_says", {"backend": "broken_backends:NAN"}, "not finite"),
+    ("rows_are_what_the_spec_says", {"backend": "broken_backends:SHAPELESS"}, "the observation as int"),
     ("rows_are_what_the_spec_says", {"backend": "broken_backends:ANOTHER_SPEC"}, "the second time"),
     ("an_episode_depends_on_its_seed_alone", {"backend": "broken_backends:GLOBAL"}, "second environment"),
     ("an_episode_depends_on_its_seed_alone", {"backend": "broken_backends:COUPLED"}, "alone"),

@@ -173,7 +173,7 @@ def unclipped(config, context):
 
 
 NO_BACKEND = object()
-ODD_SEEDING = changed(seeding="sometimes")
+SHAPELESS = changed(get_env_spec=lambda config: EnvSpec(5, Chain.action))
 DOUBLE, NAN, GLOBAL, COUPLED = map(environment, (DoublePrecision, NotFinite, GloballyRandom, Coupled))
 SEED, WRITES, REWARD, CLOSE = map(environment, (SeedIgnored, WritesActions, WrongReward, CloseOnce))
 ANOTHER_SPEC = changed(get_env_spec=another_spec)

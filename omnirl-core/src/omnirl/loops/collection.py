@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from omnirl.api.algorithm import ActContext, Policy
-from omnirl.api.data import Array, Obs, Rollout
+from omnirl.api.data import ActionSample, Array, Obs, Rollout
 from omnirl.api.environment import Environment, Streams
-from omnirl.api.errors import CheckpointError
+from omnirl.api.errors import CheckpointError, PluginError
 from omnirl.api.specs import ObservationSpec
 from omnirl.loops import observations
 from omnirl.loops.frame_stacks import FrameStacks, frame_stacks
@@ -106,6 +106,7 @@ class RolloutCollector:
             seen = observations.read(obs, t) if stacks is None else stacks.observations
             sample = policy.sample_action(seen, ActContext(rng, steps, progress(steps), first[t]))
             if t == 0:
+                _check_sample(sample, envs)
                 rows = {name: _rows(length, value) for name, value in sample.extras.items()}
                 action = rows["action"] = _rows(length, sample.action)
             action[t] = sample.action
@@ -256,6 +257,18 @@ class RolloutCollector:
 def _never(index: int) -> bool:
     """Where the environment does not say otherwise, an episode that ended does not go on."""
     return False
+
+
+def _check_sample(sample: Any, envs: int) -> None:
+    """Raises PluginError where ``sample`` is no ActionSample or an extra has not one entry per sub-environment."""
+    if not isinstance(sample, ActionSample):
+        raise PluginError(f"the policy's sample_action returned {type(sample).__name__}, not an ActionSample")
+    for name, value in sample.extras.items():
+        if np.shape(value)[:1] != (envs,):
+            text = (
+                f"the policy's extra {name!r} has shape {np.shape(value)}: its first axis must be B = {envs}"
+            )
+            raise PluginError(text)
 
 
 def _rows(length: int, value: Array) -> Array:

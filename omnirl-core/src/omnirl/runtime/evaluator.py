@@ -9,6 +9,7 @@ from omnirl.api.data import Episode
 from omnirl.api.environment import EnvContext
 from omnirl.api.plugin import load_object
 from omnirl.loops.evaluation import evaluation_loop
+from omnirl.runtime.first_look import FirstLook
 from omnirl.runtime.plan import Started, WorkerPlan
 from omnirl.runtime.seeding import EvaluatorStreams
 from omnirl.runtime.versions import versions
@@ -27,7 +28,9 @@ class Evaluator:
         context = PolicyContext("evaluator", index, plan.num_evaluators, num_envs)
         self.policy = load_object(plan.algorithm.policy)(plan.agent_config, plan.env_spec, context)
         env_context = EnvContext("evaluator", index, num_envs, view)
-        self.environment = CountedEnvironment(plan.env_backend.build_env(plan.env_config, env_context))
+        look = FirstLook(plan, num_envs)
+        built = look.environment(plan.env_backend.build_env(plan.env_config, env_context))
+        self.environment = CountedEnvironment(built, look)
 
     def start(self) -> Started:
         """What the driver compares before training."""

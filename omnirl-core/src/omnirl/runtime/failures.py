@@ -15,9 +15,10 @@ class LearnerDiedError(Exception):
 def start_error(name: str, failure: Failure) -> Exception:
     """The error of a worker that could not be built: the user's mistake as it is, anything else with its traceback."""
     if isinstance(failure, WorkerRaisedError):
-        if failure.expected is not None:
-            return failure.expected
-        return WorkersFailedError(
-            [f"{name} could not start: {failure.summary}", *failure.traceback.rstrip().splitlines()]
-        )
+        return failure.expected or raised_error(f"{name} could not start", failure)
     return WorkersFailedError(f"{name} could not start: its process died: {failure}")
+
+
+def raised_error(what: str, failure: WorkerRaisedError) -> WorkersFailedError:
+    """``what`` happened, why, and the worker's own traceback: what raised may be anybody's code, a plugin's too."""
+    return WorkersFailedError([f"{what}: {failure.summary}", *failure.traceback.rstrip().splitlines()])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from omnirl.api.errors import LearnerLostError
-from omnirl.runtime.failures import Failure, LearnerDiedError, start_error
+from omnirl.runtime.failures import Failure, LearnerDiedError, raised_error, start_error
 from omnirl.runtime.learner import AdvanceOrder, AdvanceReport
 from omnirl.runtime.plan import Started, WorkerPlan
 from omnirl.runtime.saving import SaveOutcome, Snapshot
@@ -196,7 +196,7 @@ class Learners:
             raise self._error(failed) from failed.failure
 
     def answer(self, ref: Ref, rank: int = 0) -> Any:
-        """An answer of a rank's. Raises LearnerDiedError; what it raised is a user's mistake or a bug."""
+        """An answer of a rank's. Raises LearnerDiedError; raised_error tells what it raised."""
         try:
             return self._transport.get(ref)
         except (WorkerDiedError, WorkerRaisedError) as failure:
@@ -239,7 +239,7 @@ class Learners:
             return LearnerDiedError(str(failure) if self._count == 1 else f"{name}: {failure}")
         if _has_lost_another(failure):
             return LearnerDiedError(str(failure.expected))
-        return failure.expected or RuntimeError(f"the {name} failed:\n{failure.traceback}")
+        return failure.expected or raised_error(f"the {name} failed", failure)
 
     def _cause(self, failed: _RankFailedError) -> _RankFailedError:
         """A rank raises too where another died that it was waiting for: then that death is the cause.

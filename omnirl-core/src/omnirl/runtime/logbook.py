@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from omnirl.api.errors import PluginError
 from omnirl.api.observer import Value
 from omnirl.runtime.pacing import Pacing
 
@@ -36,6 +37,14 @@ COUNTER_COLUMNS = (
 def columns(eval_metrics: Sequence[str], metric_names: Sequence[str]) -> tuple[str, ...]:
     """The columns of log.csv, in order."""
     return (*COUNTER_COLUMNS, *(f"eval_{name}" for name in eval_metrics), *metric_names)
+
+
+def _number(name: str, value: object) -> float:
+    """A plugin's figure. Raises PluginError where it is none."""
+    try:
+        return float(value)  # type: ignore[arg-type]  # whatever can be one, such as a numpy scalar
+    except (TypeError, ValueError) as error:
+        raise PluginError(f"the figure {name!r} for log.csv is {value!r}, not a number") from error
 
 
 class LogBook:
@@ -88,7 +97,7 @@ class LogBook:
             train_return=float(np.mean(self._returns)) if self._returns else None,
             train_length=float(np.mean(self._lengths)) if self._lengths else None,
         )
-        row.update({name: float(value) for name, value in metrics.items() if name in row})
+        row.update({name: _number(name, value) for name, value in metrics.items() if name in row})
         self._lags, self._returns, self._lengths = [], [], []
         self.begin(pacing, wall)
         self.last_row = pacing.updates
@@ -98,10 +107,16 @@ class LogBook:
         self._release()
 
     def evaluation(self, version: int, figures: Mapping[str, float]) -> None:
-        """The figures of the evaluation of ``version``."""
+        """The figures of the evaluation of ``version``. Raises PluginError where one has no column."""
+        unknown = [name for name in figures if f"eval_{name}" not in self._names]
+        if unknown:
+            text = (
+                f"evaluations give the figures {', '.join(unknown)}, which EnvSpec.eval_metrics does not name"
+            )
+            raise PluginError(f"{text}: log.csv has no column for them")
         for row in self._waiting:
             if row["updates"] == version:
-                row.update({f"eval_{name}": float(value) for name, value in figures.items()})
+                row.update({f"eval_{name}": _number(name, value) for name, value in figures.items()})
         self._pending.discard(version)
         self._release()
 

@@ -14,6 +14,7 @@ from omnirl.api.data import Array, Rollout
 from omnirl.api.environment import EnvContext
 from omnirl.api.plugin import load_object
 from omnirl.loops.collection import collect_loop
+from omnirl.runtime.first_look import FirstLook
 from omnirl.runtime.plan import Started, WorkerPlan
 from omnirl.runtime.seeding import SamplerStreams
 from omnirl.runtime.versions import versions
@@ -73,7 +74,9 @@ class Sampler:
         context = PolicyContext("sampler", index, plan.num_samplers, plan.num_envs)
         self.policy = load_object(plan.algorithm.policy)(plan.agent_config, plan.env_spec, context)
         env_context = EnvContext("sampler", index, plan.num_envs)
-        self.environment = CountedEnvironment(backend.build_env(plan.env_config, env_context))
+        look = FirstLook(plan, plan.num_envs)
+        built = look.environment(backend.build_env(plan.env_config, env_context))
+        self.environment = CountedEnvironment(built, look)
         streams = SamplerStreams(plan.seeds.sampler, index, incarnation, plan.target_steps)
         loop = backend.collection_loop or partial(collect_loop, observation=plan.env_spec.observation)
         self.collector = loop(self.environment, self.policy, plan.flow.unroll_length, streams)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from omnirl.api.algorithm import DataFlow, FlowContext
 from omnirl.api.environment import Decision, DecisionContext, EnvBackend
-from omnirl.api.errors import ConfigError, SpaceError
+from omnirl.api.errors import ConfigError, OmniRLError, PluginError, SpaceError
 from omnirl.api.plugin import load_object
 from omnirl.api.specs import EnvSpec
 from omnirl.config import check, hardware, models
 from omnirl.config.resolve import ResolvedConfig
+from omnirl.loops.forms import spec_misfits
 from omnirl.runtime.pacing import StopTarget
 from omnirl.runtime.plan import Seeds, WorkerPlan
 
@@ -44,13 +46,12 @@ def _of_backend(config: ResolvedConfig, samplers: int) -> list[Decision]:
     """What the backend decides. Its simulator is imported only where it has anything to decide."""
     if "auto" not in models.plain(config.env).values():
         return []
-    backend: EnvBackend = load_object(config.backend.backend)
-    if backend.decide is None:
+    decide = _functions(config).decide
+    if decide is None:
         return []
-    try:
-        return list(backend.decide(config.env, DecisionContext(config.runner.num_envs_per_sampler, samplers)))
-    except ConfigError as error:
-        raise check.placed(config, error) from error
+    context = DecisionContext(config.runner.num_envs_per_sampler, samplers)
+    what = f"environment backend {config.backend.name!r}: decide"
+    return _asked(config, what, lambda env: list(decide(env, context)))  # type: ignore[no-any-return]
 
 
 def _kept(wanted: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,15 +68,40 @@ def _kept(wanted: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, An
 
 
 def env_spec_of(config: ResolvedConfig) -> EnvSpec:
-    """Ask the backend what the environment looks like; this imports its simulator. Raises ConfigError."""
+    """Ask the backend what the environment looks like; this imports its simulator. Raises ConfigError, or PluginError
+    where the backend is not what it should be."""
+    owner = f"environment backend {config.backend.name!r}"
+    spec = _asked(config, f"{owner}: get_env_spec", _functions(config).get_env_spec)
+    misfits = [f"{owner}: get_env_spec returned {misfit}" for misfit in spec_misfits(spec)]
+    if misfits:
+        raise PluginError(misfits)
+    described: EnvSpec = spec
+    return described
+
+
+def _functions(config: ResolvedConfig) -> EnvBackend:
+    """The backend's functions. Raises PluginError."""
+    owner, reference = f"environment backend {config.backend.name!r}", config.backend.backend
+    functions = _asked(config, f"{owner}: {reference}", lambda _: load_object(reference))
+    if not isinstance(functions, EnvBackend):
+        raise PluginError(f"{owner}: {reference} is a {type(functions).__name__}, not an EnvBackend")
+    return functions
+
+
+def _asked(config: ResolvedConfig, what: str, ask: Callable[[Any], Any]) -> Any:
+    """What a backend's code answers for its section; its own failure is shown with its traceback."""
     try:
-        spec: EnvSpec = load_object(config.backend.backend).get_env_spec(config.env)
+        return ask(config.env)
     except SpaceError as error:
         lines = [f"{line} [algorithm {config.algorithm.name}]" for line in error.lines]
         raise check.placed(config, ConfigError(lines)) from error
     except ConfigError as error:
         raise check.placed(config, error) from error
-    return spec
+    except OmniRLError:
+        raise
+    except Exception as error:  # a plugin's code may raise anything
+        text = f"{what} raised {type(error).__name__}: {error}"
+        raise PluginError([text, *traceback.format_exc().rstrip().splitlines()]) from error
 
 
 def decide_network(config: ResolvedConfig, env_spec: EnvSpec) -> ResolvedConfig:

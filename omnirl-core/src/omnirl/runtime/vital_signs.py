@@ -12,6 +12,7 @@ import numpy as np
 
 from omnirl.api.data import Array, Obs, Rollout, Step
 from omnirl.api.environment import Environment
+from omnirl.runtime.first_look import FirstLook
 
 
 class CountedEnvironment:
@@ -21,29 +22,42 @@ class CountedEnvironment:
     """
 
     _environment: Environment
+    _look: FirstLook | None
     count: int
     num_envs: int
     seedable: bool
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, look: FirstLook | None = None) -> None:
+        """``look`` examines what is handed over until the first step has been made."""
         self.__dict__["_environment"] = environment
+        self.__dict__["_look"] = look
         self.__dict__["count"] = 0
 
     def reset(self, index: int, seed: int) -> Obs:
         """Begin an episode."""
         self.count += 1
         try:
-            return self._environment.reset(index, seed)
+            row = self._environment.reset(index, seed)
         except SystemExit as error:
             raise _left(error) from error
+        if self.__dict__["_look"] is not None:
+            self.__dict__["_look"].row(row)
+        return row
 
     def step(self, action: Array) -> Step:
         """Step all sub-environments."""
         self.__dict__["count"] += 1  # past the attribute's own way, which costs a microsecond
+        look = self.__dict__["_look"]
+        if look is not None:
+            look.action(action)
         try:
-            return self._environment.step(action)
+            step = self._environment.step(action)
         except SystemExit as error:
             raise _left(error) from error
+        if look is not None:
+            look.step(step)
+            self.__dict__["_look"] = None
+        return step
 
     def close(self) -> None:
         """Release what the environment holds."""

@@ -19,6 +19,7 @@ from omnirl.api.data import Array, Obs, Rollout
 from omnirl.api.errors import PluginError
 
 _ALIGNMENT = 64
+_NUMBERS = "biufc"
 Entry = tuple[str, str, tuple[int, ...], int]
 
 
@@ -37,11 +38,16 @@ class Packed:
         }
 
 
-def pack(arrays: Mapping[str, Array]) -> Packed:
-    """Copy the arrays into one buffer."""
+def pack(arrays: Mapping[str, Array], whose: str = "the learner's weights") -> Packed:
+    """Copy the arrays into one buffer. Raises PluginError where they are ``whose``, but no named numbers of numpy's."""
+    if not isinstance(arrays, Mapping):
+        raise PluginError(f"{whose} are a {type(arrays).__name__}, not a mapping of names to numpy arrays")
     layout: list[Entry] = []
     offset = 0
     for name, array in arrays.items():
+        if not isinstance(array, np.ndarray | np.generic) or array.dtype.kind not in _NUMBERS:
+            kind = f"{array.dtype} array" if isinstance(array, np.ndarray) else type(array).__name__
+            raise PluginError(f"{whose}: {name!r} is a {kind}, not a numpy array of numbers")
         layout.append((name, array.dtype.str, array.shape, offset))
         offset += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
     buffer = np.empty(offset, np.uint8)
@@ -105,7 +111,10 @@ def rollout_arrays(rollout: Rollout) -> dict[str, Array]:
 
 def pack_rollout(rollout: Rollout) -> PackedRollout:
     """A rollout as one buffer."""
-    return PackedRollout(pack(rollout_arrays(rollout)), {name: getattr(rollout, name) for name in _SCALARS})
+    return PackedRollout(
+        pack(rollout_arrays(rollout), "the rollout's arrays"),
+        {name: getattr(rollout, name) for name in _SCALARS},
+    )
 
 
 def unpack_rollout(packed: PackedRollout) -> Rollout:

@@ -18,24 +18,18 @@ from omnirl.api.specs import (
     ActionSpec,
     ArraySpec,
     ContinuousAction,
-    DictSpec,
     DiscreteAction,
     EnvSpec,
     ObservationSpec,
 )
+from omnirl.loops.forms import array_misfit, observation_misfits
 
 
 def check_observation(obs: Obs, spec: ObservationSpec, leading: tuple[int, ...]) -> None:
     """``obs`` is ``[*leading, *obs]`` of the spec's shapes and dtypes, a Mapping exactly when the spec is
     one."""
-    if isinstance(spec, DictSpec):
-        assert isinstance(obs, Mapping), f"a mapping of observations was expected, not {type(obs).__name__}"
-        assert set(obs) == {name for name, _ in spec.entries}, f"observations are named {sorted(obs)}"
-        for name, entry in spec.entries:
-            _check_array(f"observation {name!r}", obs[name], (*leading, *entry.shape), entry.dtype)
-    else:
-        assert not isinstance(obs, Mapping), "one array of observations was expected, not a mapping"
-        _check_array("observation", obs, (*leading, *spec.shape), spec.dtype)
+    for misfit in observation_misfits("observation", obs, spec, leading, exact=True):
+        raise AssertionError(misfit)
 
 
 def check_action(action: Array, spec: ActionSpec, num_envs: int) -> None:
@@ -60,9 +54,8 @@ def check_legal(action: Array, obs: Obs, spec: ActionSpec) -> None:
 
 
 def _check_array(what: str, array: Array, shape: tuple[int, ...], dtype: str) -> None:
-    assert isinstance(array, np.ndarray), f"{what} is {type(array).__name__}, not an array"
-    assert array.shape == shape, f"{what} has shape {array.shape}, not {shape}"
-    assert array.dtype == np.dtype(dtype), f"{what} is {array.dtype}, not {dtype}"
+    misfit = array_misfit((what, array, shape, dtype), exact=True)
+    assert not misfit, misfit
 
 
 class FakeStreams:
