@@ -160,12 +160,11 @@ class Decision:
 class EnvBackend:
     """The functions of a backend.
 
-    seeding says what beginning an episode from a seed costs: ``"cheap"``; ``"expensive"`` (only the first episode
-    of a sub-environment is seeded); ``"none"``. views: how an environment can be watched, ``"frames"`` and
-    ``"window"``; see :class:`ViewedEnvironment`. check: ``(config, steps) -> findings``, what only the backend can see
-    of an environment before it becomes an ``Environment``, which ``omnirl envs check`` looks at itself. decide:
-    ``(config, DecisionContext) -> decisions`` for every ``auto``; asked once when a run begins, in the driver; what it
-    says is written into run_config.yaml and kept when the run goes on.
+    views: how an environment can be watched, ``"frames"`` and ``"window"``; see :class:`ViewedEnvironment`. check:
+    ``(config, steps) -> findings``, what only the backend can see of an environment before it becomes an
+    ``Environment``, which ``omnirl envs check`` looks at itself. decide: ``(config, DecisionContext) -> decisions`` for
+    every ``auto``; asked once when a run begins, in the driver; what it says is written into run_config.yaml and kept
+    when the run goes on.
     """
 
     get_env_spec: Callable[[Any], EnvSpec]
@@ -173,7 +172,6 @@ class EnvBackend:
     collection_loop: CollectionLoop | None = None
     evaluation_loop: EvaluationLoop | None = None
     aggregate_evaluations: Callable[[Sequence[Episode]], Mapping[str, float]] | None = None
-    seeding: str = "cheap"
     views: tuple[str, ...] = ()
     check: Callable[[Any, int], Iterable[EnvFinding]] | None = None
     decide: Callable[[Any, DecisionContext], Iterable[Decision]] | None = None

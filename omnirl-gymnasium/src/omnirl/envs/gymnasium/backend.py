@@ -133,7 +133,6 @@ def _check_view(config: GymnasiumConfig, mode: str | None) -> None:
 BACKEND = EnvBackend(
     get_env_spec=get_env_spec,
     build_env=build_env,
-    seeding="cheap",
     views=viewing.VIEWS,
     decide=decide,
     check=check,
