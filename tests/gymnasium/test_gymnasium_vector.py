@@ -14,6 +14,7 @@ from gymnasium import spaces
 from omnirl.api.algorithm import ActContext
 from omnirl.api.data import ActionSample
 from omnirl.api.environment import EnvContext
+from omnirl.api.errors import ConfigError
 from omnirl.envs.gymnasium.backend import build_env
 from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.vector import InProcessEnvironment, OneRow
@@ -347,3 +348,60 @@ def test_gymnasiums_own_vector_cart_pole_equals_the_plain_one(register: Callable
     for flags in ("reward", "terminated", "truncated", "first"):
         assert np.array_equal(getattr(plain, flags), getattr(rows, flags)), flags
     np.testing.assert_allclose(np.asarray(rows.next_obs()), np.asarray(plain.next_obs()), atol=1e-5)
+
+
+class OldGym(gymnasium.Env[Any, Any]):
+    """Half moved over from the old gym: ``reset`` gives no info, or ``step`` one flag for both ends."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return np.zeros(2, np.float32) if self.method == "reset" else (np.zeros(2, np.float32), {})
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(2, np.float32), 0.0, False, {}
+
+
+FOLLOW = "follow Gymnasium 1.x; an environment of the old gym can be wrapped with shimmy"
+
+
+def test_an_environment_of_the_old_gym_is_told_and_not_tried_again():
+    """An array of two numbers would otherwise be taken for the observation and its info."""
+    env = InProcessEnvironment([OldGym("reset")])
+    with pytest.raises(ConfigError) as caught:
+        env.reset(0, 0)
+    assert caught.value.lines == (
+        f"env.id: its reset returned an array float32 [2], not (observation, info): {FOLLOW}",
+    )
+
+
+@pytest.mark.parametrize("limited", [False, True], ids=["plain", "in a wrapper"])
+def test_a_step_of_the_old_gym_is_told_whoever_notices_it(limited):
+    single: Any = OldGym("step")
+    env = InProcessEnvironment([gymnasium.wrappers.TimeLimit(single, 5) if limited else single])
+    env.reset(0, 0)
+    with pytest.raises(ConfigError) as caught:
+        env.step(np.zeros(1, np.int64))
+    (line,) = caught.value.lines
+    what = (
+        "did not return (observation, reward, terminated, truncated, info) (not enough values to unpack"
+        if limited
+        else "returned a tuple of 4 values, not (observation, reward, terminated, truncated, info)"
+    )
+    assert line.startswith(f"env.id: its step {what}")
+    assert line.endswith(FOLLOW)
+
+
+def test_a_value_error_of_the_environments_own_stays_what_it_is():
+    class Fails(OldGym):
+        def step(self, action: Any) -> Any:
+            raise ValueError("not enough values to unpack (expected 5, got 4)")
+
+    env = InProcessEnvironment([gymnasium.wrappers.TimeLimit(Fails("step"), 5)])
+    env.reset(0, 0)
+    with pytest.raises(ValueError, match="expected 5, got 4"):
+        env.step(np.zeros(1, np.int64))

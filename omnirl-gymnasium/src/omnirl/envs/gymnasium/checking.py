@@ -19,13 +19,12 @@ from omnirl.api.specs import ACTION_MASK
 from omnirl.envs.gymnasium.config import GymnasiumConfig
 from omnirl.envs.gymnasium.figures import EpisodeFigures
 from omnirl.envs.gymnasium.making import make
-from omnirl.envs.gymnasium.messages import one_line
+from omnirl.envs.gymnasium.messages import FOLLOW_GYMNASIUM, RESET, STEP, one_line, shape_of
 from omnirl.envs.gymnasium.observation_checks import ObservationChecks, error, warning
 
 _PATIENCE = 10_000
 _PATIENCE_SECONDS = 20.0
 """How much longer than asked an episode may take to end."""
-_API = "follow Gymnasium 1.x; an environment of the old gym can be wrapped with shimmy"
 
 
 def check(config: GymnasiumConfig, steps: int) -> list[EnvFinding]:
@@ -55,7 +54,7 @@ def _reset_api(env: gymnasium.Env[Any, Any]) -> Iterator[EnvFinding]:
         yield _raises("reset()", failure)
         return
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
-        yield error("reset", f"reset returns {_shape_of(result)}, not (observation, info)", _API)
+        yield error("reset", f"reset returns {shape_of(result)}, not {RESET}", FOLLOW_GYMNASIUM)
 
 
 def _step_api(env: gymnasium.Env[Any, Any]) -> Iterator[EnvFinding]:
@@ -65,8 +64,8 @@ def _step_api(env: gymnasium.Env[Any, Any]) -> Iterator[EnvFinding]:
     except (Exception, SystemExit):  # told where the steps are played, or by the check of reset
         return
     if not (isinstance(result, tuple) and len(result) == 5):
-        text = f"step returns {_shape_of(result)}, not (observation, reward, terminated, truncated, info)"
-        yield error("step", text, _API)
+        text = f"step returns {shape_of(result)}, not {STEP}"
+        yield error("step", text, FOLLOW_GYMNASIUM)
 
 
 class _Play:
@@ -140,21 +139,21 @@ def _reward_findings(reward: Any, where: str) -> Iterator[EnvFinding]:
     except (TypeError, ValueError):
         array = np.zeros(0)
     if array.size != 1 or reward is None:
-        text = f"{where}: the reward is {_shape_of(reward)}, not one number"
+        text = f"{where}: the reward is {shape_of(reward)}, not one number"
         yield error("reward", text, "return float(reward), the sum of its parts")
         return
     if not np.isfinite(array).all():
         remedy = "find the division or the logarithm that gives it; a rollout that holds one is refused"
         yield error("finite", f"{where}: the reward is {float(array.reshape(-1)[0])}", remedy)
     if isinstance(reward, np.ndarray | list | tuple | bool | np.bool_):
-        text = f"{where}: the reward is {_shape_of(reward)}, not a float"
+        text = f"{where}: the reward is {shape_of(reward)}, not a float"
         yield warning("reward", text, "return float(reward): other code adds it up as it is")
 
 
 def _flag_findings(name: str, flag: Any, where: str) -> Iterator[EnvFinding]:
     if isinstance(flag, bool | np.bool_):
         return
-    text = f"{where}: {name} is {_shape_of(flag)}, not a bool"
+    text = f"{where}: {name} is {shape_of(flag)}, not a bool"
     remedy = f"return bool({name})"
     usable = isinstance(flag, int | np.integer) or (isinstance(flag, np.ndarray) and flag.size == 1)
     yield warning(name, text, remedy) if usable else error(name, text, remedy)
@@ -170,12 +169,3 @@ def _raises(where: str, failure: BaseException) -> EnvFinding:
     return error(
         "raises", f"{where}: {one_line(failure)}", "mend the environment: a worker would fail there too"
     )
-
-
-def _shape_of(value: Any) -> str:
-    """``4 values``, ``float64 [3]``, ``NoneType``."""
-    if isinstance(value, np.ndarray):
-        return f"an array {value.dtype} {list(value.shape)}"
-    if isinstance(value, tuple | list):
-        return f"a {type(value).__name__} of {len(value)} values"
-    return f"{type(value).__name__} {value}" if isinstance(value, int | str) else type(value).__name__

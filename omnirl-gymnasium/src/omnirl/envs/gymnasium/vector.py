@@ -16,11 +16,16 @@ import gymnasium
 import numpy as np
 
 from omnirl.api.data import Array, Obs, Step
+from omnirl.api.errors import ConfigError
 from omnirl.envs.gymnasium.composite import allocate, observation_codec, rows
 from omnirl.envs.gymnasium.figures import EpisodeFigures, FirstEpisode
 from omnirl.envs.gymnasium.images import UNDECLARED, Images
+from omnirl.envs.gymnasium.messages import RESET, STEP, not_returned, not_unpacked, raised_in_wrapper
 from omnirl.envs.gymnasium.spaces import action_codec
 from omnirl.envs.gymnasium.viewing import frame, frames_per_second
+
+_FIVE = (None,) * 5
+"""What a step is before there is one."""
 
 
 class InProcessEnvironment:
@@ -60,23 +65,36 @@ class InProcessEnvironment:
             env.figures()
             self._envs[index] = env.env
             self.write_to(self._step)
-        observation, _ = self._envs[index].reset(seed=seed)
+        result = self._envs[index].reset(seed=seed)
+        if not (isinstance(result, tuple | list) and len(result) == 2):
+            raise ConfigError(not_returned("reset", RESET, result))
+        observation, _ = result
         row = allocate(self.observation, ())
         self._encode(observation, row)
         return row
 
     def step(self, action: Array) -> Step:
-        """Step all with ``action`` [B, *act]. An exception of an environment is passed on as it is."""
+        """Step all with ``action`` [B, *act]. An exception of an environment is passed on as it is; ConfigError for one
+        whose step does not return what Gymnasium's does."""
         encode, reward, terminated, truncated = self._encode, self._reward, self._terminated, self._truncated
         terminated.fill(False)
         truncated.fill(False)
-        for (index, step, row), own in zip(self._columns, self._decode(action), strict=True):
-            observation, value, ended, cut, _ = step(own)
-            encode(observation, row)
-            reward[index] = value if isinstance(value, float) else _scalar(value)
-            # Most steps end nothing; writing two entries of an array costs more than asking.
-            if ended or cut:
-                terminated[index], truncated[index] = ended, cut
+        result: Any = _FIVE
+        try:
+            for (index, step, row), own in zip(self._columns, self._decode(action), strict=True):
+                result = step(own)
+                observation, value, ended, cut, _ = result
+                encode(observation, row)
+                reward[index] = value if isinstance(value, float) else _scalar(value)
+                # Most steps end nothing; writing two entries of an array costs more than asking.
+                if ended or cut:
+                    terminated[index], truncated[index] = ended, cut
+        except (TypeError, ValueError) as error:
+            if not (isinstance(result, tuple | list) and len(result) == 5):
+                raise ConfigError(not_returned("step", STEP, result)) from error
+            if raised_in_wrapper(error) and "to unpack (expected 5" in str(error):
+                raise ConfigError(not_unpacked("step", STEP, error)) from error
+            raise
         return self._step
 
     def continues(self, index: int) -> bool:
