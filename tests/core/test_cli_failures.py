@@ -167,6 +167,29 @@ def test_a_reader_that_stops_reading_is_no_bug():
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("value", ["sys.exit(0)", "raise SystemExit('bye')"])
+def test_code_that_ends_the_process_is_no_success(value, tmp_path, monkeypatch, capsys):
+    (tmp_path / "quitter.py").write_text(f"import sys\n{value}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert run(["config", "validate", "agent.module=quitter.algorithm", "env.module=quitter.envs"]) == 4
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(
+        rf"{re.escape(str(tmp_path))}/quitter.py:2 ended the process \(SystemExit: \w+\)\n", err
+    )
+
+
+def test_a_plugins_command_ends_as_it_likes(installation):
+    source = (
+        "import sys\nfrom omnirl.api import CommandSpec, hookimpl\nOMNIRL_API = 1\n"
+        "@hookimpl\ndef omnirl_commands():\n    return [CommandSpec('leave', 'it ends', 'acme_leave:leave')]\n"
+        "def leave():\n    sys.exit(7)\n"
+    )
+    installation.add("acme-leave", "1.0", {"leave": "acme_leave"}, {"acme_leave": source})
+    done = installation.run("import sys\nfrom omnirl.cli.app import run\nsys.exit(run(['leave']))")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "", "")
+
+
 # ------------------------------------------------------------------ the first version's distribution
 
 

@@ -103,4 +103,7 @@ def _add_plugin_command(app: typer.Typer, spec: CommandSpec) -> None:
             ) from error
         inner = typer.Typer(**PLAIN)
         inner.command(spec.name, help=spec.summary)(function)
-        inner(list(context.args), prog_name=f"omnirl {spec.name}")
+        try:
+            inner(list(context.args), prog_name=f"omnirl {spec.name}")
+        except SystemExit as end:  # how a command of its own ends is the plugin's affair
+            sys.exit(end.code)

@@ -24,9 +24,10 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from omnirl.api.errors import DiskError, OmniRLError
+from omnirl.api.errors import DiskError, OmniRLError, PluginError
 
 _DISK_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+_ENDING = ("typer", "click")  # whose business it is to end a command
 BUG, INTERRUPTED, UNREAD, TERMINATED = 1, 130, 141, 143
 
 
@@ -57,12 +58,30 @@ def exit_code_of(action: Callable[[], None], arguments: Sequence[str]) -> int:
 
 
 def _ended(action: Callable[[], None]) -> int:
-    """Typer ends with SystemExit, after telling what is wrong with the command's use."""
+    """Typer ends with SystemExit, after telling what is wrong with the command's use.
+
+    That of an environment, of a class or of a plugin, often with the code 0, must not pass for a command's success.
+    """
     try:
         action()
     except SystemExit as end:
+        if (place := _foreign_place(end)) is not None:
+            raise PluginError(f"{place} ended the process ({_one_line(end)})") from end
         return _code(end)
     return 0
+
+
+def _foreign_place(end: SystemExit) -> str | None:
+    """``file:line`` of the code that ended the process; None where it was Typer, or we."""
+    trace = end.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return None
+    module = trace.tb_frame.f_globals.get("__name__", "")
+    if module.partition(".")[0] in _ENDING or module.startswith("omnirl.cli."):
+        return None
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
 
 
 def _discard_output() -> None:

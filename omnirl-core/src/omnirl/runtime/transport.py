@@ -132,7 +132,7 @@ class LocalTransport:
             if worker.instance is None:
                 worker.instance = load_object(worker.factory)(*worker.args)
             result = getattr(worker.instance, method)(*values)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an environment that ends its process fails like any other
             return (LocalRef(error=raised(error)),) * returns
         if returns == 1:
             return (LocalRef(result),)
@@ -174,5 +174,5 @@ def close_worker(instance: Any) -> None:
     try:
         if instance is not None:
             instance.close()
-    except Exception:
+    except (Exception, SystemExit):
         pass
