@@ -8,6 +8,7 @@ import os
 import pickle
 import random
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,7 @@ def test_segments_of_a_large_memory_are_written_once(tmp_path: Path) -> None:
     _, got = checkpoint.read(path)
     np.testing.assert_array_equal(got["memory"]["rows"], rows)
     write(tmp_path, content)  # now neither checkpoint refers to the segment that was replaced
-    prune(tmp_path, keep_last=0)
+    prune(tmp_path, 3, keep_last=0)
     assert len(list((tmp_path / "replay").iterdir())) == 5
     segment = next((tmp_path / "replay").iterdir())
     segment.write_bytes(segment.read_bytes()[:-1] + b"\x07")
@@ -187,6 +188,38 @@ def test_the_writer_keeps_the_newest_agents_and_reports(tmp_path: Path) -> None:
     assert writer.outcomes() == ()
     assert agent_versions(tmp_path) == [2, 10]
     assert checkpoint.load_latest(tmp_path).manifest["counters"]["updates"] == 10
+
+
+@pytest.mark.parametrize(
+    ("keep_last", "left"), [(1, [20, 40, 50]), (2, [20, 40, 45, 50]), (0, [20, 40, 45, 50])]
+)
+def test_agents_of_a_time_that_no_longer_counts_go_with_the_next_save(
+    tmp_path: Path, keep_last: int, left: list[int]
+) -> None:
+    """A run was killed after update 60, whose agent was a best one, and goes on from 40."""
+    for version in (20, 40, 45, 60):
+        (tmp_path / f"agent_{version}.pth").touch()
+    writer = CheckpointWriter()
+    saved = replace(snapshot(tmp_path, 50, keep_last), best=(20, 40))
+    writer.start(saved, lambda path: Path(path).touch() or None)
+    writer.wait()
+    assert [outcome.error for outcome in writer.outcomes()] == [""]
+    assert agent_versions(tmp_path) == left
+
+
+def test_a_damaged_checkpoint_that_became_the_previous_one_fails_no_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run went on from the one before; its memory is in segments."""
+    monkeypatch.setattr(checkpoint, "_SEGMENT_BYTES", 4)
+    writer = CheckpointWriter()
+    for version in (1, 2, 3):
+        writer.start(snapshot(tmp_path, version), lambda path: Path(path).touch() or None)
+        writer.wait()
+        if version == 2:
+            (tmp_path / checkpoint.CURRENT).write_bytes(b"damaged")
+    assert [outcome.error for outcome in writer.outcomes()] == ["", "", ""]
+    assert checkpoint.load_latest(tmp_path).manifest["counters"]["updates"] == 3
 
 
 def test_a_failed_save_leaves_the_old_checkpoint_and_no_stub(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import threading
 import zipfile
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ class CheckpointWriter:
         try:
             replace_agent(agent_file(folder, snapshot.version), write_agent)
             write(path, snapshot.manifest, snapshot.tree)
-            prune(folder, snapshot.keep_last, snapshot.best)
+            prune(folder, snapshot.version, snapshot.keep_last, snapshot.best)
         except Exception as problem:
             error = f"{type(problem).__name__}: {problem}"
             remove_leftovers(folder)
@@ -96,20 +97,26 @@ def agent_versions(folder: Path) -> list[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def prune(folder: Path, keep_last: int, best: Collection[int] = ()) -> None:
+def prune(folder: Path, version: int, keep_last: int, best: Collection[int] = ()) -> None:
     """Remove the oldest agent files beyond ``keep_last`` (0 keeps all) but the ``best``, and segments no checkpoint
-    refers to."""
-    if keep_last > 0:
-        for version in agent_versions(folder)[:-keep_last]:
-            if version not in best:
-                agent_file(folder, version).unlink(missing_ok=True)
+    refers to.
+
+    Agents beyond ``version``, the one that was just saved, are of a time that no longer counts: the run was killed,
+    or its learner died, and went on from an earlier checkpoint.
+    """
+    there = agent_versions(folder)
+    kept = [number for number in there if number <= version][-keep_last:]
+    for number in there:
+        if number not in kept and number not in best:
+            agent_file(folder, number).unlink(missing_ok=True)
     segments = list((folder / SEGMENTS).glob("*.npy"))
     if segments:
         used = set()
         for name in (CURRENT, PREVIOUS):
-            if (folder / name).exists():
-                with zipfile.ZipFile(folder / name) as archive:
-                    used |= segment_names(json.loads(archive.read("tree.json")))
+            # A damaged one, which the run did not go on from, needs none.
+            damaged = suppress(FileNotFoundError, zipfile.BadZipFile, KeyError, ValueError)
+            with damaged, zipfile.ZipFile(folder / name) as archive:
+                used |= segment_names(json.loads(archive.read("tree.json")))
         for path in segments:
             if path.stem not in used:
                 path.unlink(missing_ok=True)
