@@ -37,10 +37,14 @@ class Watch:
         self._timeout, self._hung = timeout, hung
         self._pause = timeout / 4
         self._signs: dict[Slot, _Sign] = {}
+        self._looked = self._back = time.monotonic()
 
     def look(self) -> None:
         """Ask those who have been busy for a while, give up those that do not move."""
         now = time.monotonic()
+        if now - self._looked > self._pause:  # this process was stopped, or busy: meanwhile nobody was asked
+            self._back = now
+        self._looked = now
         for slot in self._crew.slots:
             if slot.busy_since is None or now - slot.busy_since < self._pause:
                 self._signs.pop(slot, None)
@@ -48,7 +52,7 @@ class Watch:
             sign = self._signs.get(slot)
             if sign is None or sign.incarnation != slot.incarnation:
                 sign = self._signs[slot] = _Sign(slot.incarnation, -1, slot.busy_since, 0.0)
-            if now - sign.since > self._timeout:
+            if now - max(sign.since, self._back) > self._timeout:
                 del self._signs[slot]
                 text = f"no environment step for {self._timeout:g} s (runner.step_timeout_s)"
                 self._hung(slot, WorkerDiedError(text))
