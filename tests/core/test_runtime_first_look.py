@@ -20,7 +20,7 @@ from omnirl.api import (
     MultiDiscreteAction,
     PluginError,
 )
-from omnirl.api.errors import WorkersFailedError
+from omnirl.api.errors import DiskError, WorkersFailedError
 from omnirl.loops.forms import observation_misfits, spec_misfits
 from omnirl.testing import environments, toy
 from omnirl.testing.inline import InlineEnvironment
@@ -207,6 +207,18 @@ def test_a_learner_that_raises_is_told_with_its_own_traceback(
     assert lines[0] == "the learner failed: ZeroDivisionError: nothing in the batch"
     assert lines[1] == "Traceback (most recent call last):"
     assert lines[-1] == "ZeroDivisionError: nothing in the batch"
+
+
+def test_a_state_that_no_checkpoint_can_hold_is_told_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = toy.ToyLearner.state_dict
+    odd = {"optimizer": [{"seen": {1, 2}}]}
+    monkeypatch.setattr(toy.ToyLearner, "state_dict", lambda self: {**original(self), **odd})
+    with pytest.raises(
+        DiskError, match="TypeError: what is to be saved holds a set at learner/optimizer/0/seen:"
+    ):
+        train(tmp_path)
 
 
 # ---------------------------------------------------------------- before a worker starts

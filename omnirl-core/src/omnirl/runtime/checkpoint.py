@@ -38,9 +38,13 @@ class _Encoder:
     arrays: list[Array] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
 
-    def encode(self, value: Any, segmented: bool) -> Any:
+    def encode(self, value: Any, segmented: bool, place: str = "") -> Any:
+        """Raises TypeError where something is neither a container, an array nor a scalar of JSON's."""
         if isinstance(value, Mapping):
-            return {str(key): self.encode(item, segmented or key == "memory") for key, item in value.items()}
+            return {
+                str(key): self.encode(item, segmented or key == "memory", f"{place}/{key}")
+                for key, item in value.items()
+            }
         if isinstance(value, np.generic):
             return value.item()
         if isinstance(value, np.ndarray):
@@ -51,7 +55,10 @@ class _Encoder:
                 self.arrays.append(value)
             return {"__array__": self.places[id(value)]}
         if isinstance(value, list | tuple):
-            return [self.encode(item, segmented) for item in value]
+            return [self.encode(item, segmented, f"{place}/{i}") for i, item in enumerate(value)]
+        if value is not None and not isinstance(value, str | int | float):
+            text = f"what is to be saved holds a {type(value).__name__} at {place[1:]}"
+            raise TypeError(f"{text}: states are mappings and lists of numpy arrays, numbers, text and None")
         return value
 
     def _segments(self, array: Array) -> list[str]:
