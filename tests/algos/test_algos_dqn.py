@@ -148,6 +148,22 @@ def test_a_nonfinite_update_changes_nothing_but_counts(vector_spec, learner_cont
     assert dqn.metrics()["nonfinite_in_row"] == 0.0
 
 
+def test_a_finite_loss_with_an_infinite_gradient_changes_nothing(
+    vector_spec, learner_context, clock, trees_equal
+):
+    """Values of 1e25 are numbers, and so is their Huber loss; the square of a gradient as great is none."""
+    dqn = Learner(config(target_update_interval=1), vector_spec, learner_context)
+    dqn.learn(batch_of(), clock(0))
+    before = copy.deepcopy(dqn.state_dict())
+    huge = batch_of(1)
+    huge.obs[3] = 1e25
+    dqn.learn(huge, clock(1))
+    after = dqn.state_dict()
+    for part in ("parameters", "target_parameters", "optimizer"):
+        assert trees_equal(after[part], before[part])
+    assert dqn.nonfinite_in_row == 1
+
+
 def test_metrics_have_the_specs_names(vector_spec, learner_context, clock, specs):
     schedule = {"kind": "linear", "start": 1, "end": 0.05, "steps": 10_000}
     dqn = Learner(config(policy={"epsilon": schedule}), vector_spec, learner_context)

@@ -247,6 +247,59 @@ def test_a_minibatch_costs_the_loss_written_out(make_ppo, make_rollout, clock):
     assert metrics["clip_fraction"] == pytest.approx((np.abs(ratio - 1) > 0.15).mean())
 
 
+def test_minibatches_are_steps_of_adam_on_the_loss_written_out(make_ppo, make_rollout, clock):
+    """One epoch of three minibatches (8, 8 and 4 samples), each with advantages of its own deviation, through autograd
+    and torch.optim."""
+    keys = {"lr": 1e-2, "clip": 0.15, "ent_coef": 0.1, "vf_coef": 0.7, "adam_epsilon": 1e-3}
+    ppo, rollout, at = make_ppo(epochs=1, minibatch_size=8, **keys), make_rollout(10, 2), clock(3)
+    samples, network = ppo._samples((rollout,)), copy.deepcopy(ppo.network)
+    parameters = list(network.parameters())
+    optimizer = torch.optim.Adam(parameters, lr=1e-2, eps=1e-3)
+    for part in torch.tensor(np.random.default_rng(at.seed).permutation(20)).split(8):
+        logits, values = network(samples.observations[part])
+        chosen = torch.distributions.Categorical(logits=logits)
+        ratio = (chosen.log_prob(samples.action[part, 0]) - samples.log_prob[part]).exp()
+        advantages = samples.advantages[part]
+        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+        loss = -torch.minimum(ratio * advantages, ratio.clamp(0.85, 1.15) * advantages).mean()
+        loss = loss + 0.7 * 0.5 * (values - samples.returns[part]).square().mean()
+        loss = loss - 0.1 * chosen.entropy().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 0.5)
+        optimizer.step()
+
+    ppo.learn((rollout,), at)
+    for ours, theirs in zip(ppo.network.parameters(), parameters, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_observations_that_two_rollouts_share_are_counted_once(make_ppo, make_rollout):
+    """The last row of one is the first of the next."""
+    ppo = make_ppo(**NORMALIZED)
+    rollouts = [make_rollout(8, 2, number=number, seed=number) for number in range(2)]
+    for rollout in rollouts:
+        ppo.observe(rollout)
+    pending = ppo.statistics.observations.pending
+    acted_on = np.concatenate([rollout.obs[:-1].reshape(-1, 3) for rollout in rollouts])
+    assert pending.count == 32
+    np.testing.assert_allclose(pending.mean, acted_on.mean(axis=0), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(pending.var, acted_on.var(axis=0), rtol=1e-5)
+
+
+def test_the_first_update_learns_from_scaled_rewards(make_ppo, make_rollout, clock):
+    """Episodes of one step: a return is the reward alone, by the deviation of those of this very rollout."""
+    ppo = make_ppo(epochs=1, minibatch_size=16, lr=0.0, normalize_returns=True)
+    rollout = make_rollout(8, 2, every_step_ends=True)
+    rollout = dataclasses.replace(rollout, reward=1000.0 * rollout.reward)
+    with torch.no_grad():
+        values = ppo.network.values(torch.tensor(rollout.obs[:-1].reshape(-1, 3))).numpy()
+    returns = rollout.reward.reshape(-1) / rollout.reward.std()
+    ppo.observe(rollout)
+    ppo.learn((rollout,), clock(0))
+    assert ppo.metrics()["value_loss"] == pytest.approx(0.5 * ((values - returns) ** 2).mean(), rel=1e-4)
+
+
 def test_metrics_are_means_since_the_last_call(make_ppo, make_rollout, clock, specs):
     ppo = make_ppo()
     singles = []

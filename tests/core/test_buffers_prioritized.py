@@ -179,7 +179,7 @@ def test_a_restored_memory_goes_on_bit_for_bit():
         for number in rounds:
             memory.add(make_rollout([1.0] * 9, start=9 * number, number=number), due=0)
             batch = memory.next_batch(clock(number))
-            memory.feedback(Feedback(batch.index, np.abs(np.sin(batch.obs[:, 0]))))
+            memory.feedback(Feedback(batch.index, 3.0 * np.abs(np.sin(batch.obs[:, 0]))))  # beyond 1
 
     go_on(original, range(10))
     restored = replay(50, 8, alpha=0.6, epsilon=1e-6)
