@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,3 +94,70 @@ def test_a_configuration_and_its_origins(file: str, capsys: Capture) -> None:
     assert load_text(capsys.readouterr().out, "shown").data == data
     rows = data_of(["config", "show", file, "--origin"], capsys)
     assert {"key": "env.length", "value": "10", "origin": "count.yaml:3:55"} in rows
+
+
+NOISY = """\
+import sys
+from omnirl.api import EnvBackendSpec, hookimpl
+from omnirl.testing import environments
+
+OMNIRL_API = 1
+print("imported")
+
+
+@hookimpl
+def omnirl_env_backends():
+    print("asked")
+    return [EnvBackendSpec("loud", "says much", "acme_loud.parts:Config", "acme_loud.parts:BACKEND")]
+"""
+NOISY_PARTS = """\
+from dataclasses import replace
+
+from omnirl.api.plugin import load_object
+from omnirl.testing.environments import BACKEND as SPEC
+
+print("parts")
+Config, quiet = load_object(SPEC.config), load_object(SPEC.backend)
+
+
+def build_env(config, context):
+    print("built")
+    environment = quiet.build_env(config, context)
+    step = environment.step
+
+    def loud_step(action):
+        print("stepped")
+        return step(action)
+
+    environment.step = loud_step
+    return environment
+
+
+BACKEND = replace(quiet, build_env=build_env)
+"""
+LOUD_COMMANDS = [
+    ["plugins", "list"],
+    ["plugins", "doctor"],
+    ["envs", "show", "loud"],
+    ["config", "validate", "FILE", "--deep"],
+    ["train", "FILE", "--local", "--run-dir", "RUN"],
+    ["resume", "RUN", "--local", "runner.max_updates=3"],
+    ["test", "RUN", "--local"],
+]
+
+
+def test_what_a_plugin_prints_is_no_part_of_it(installation: Any, tmp_path: Path) -> None:
+    modules = {"acme_loud/__init__": NOISY, "acme_loud/parts": NOISY_PARTS}
+    installation.add("acme-loud", "1.0", {"loud": "acme_loud"}, modules)
+    file = tmp_path / "loud.yaml"
+    file.write_text(FILE.replace("omnirl.testing.environments", "loud"), encoding="utf-8")
+    names = {"FILE": str(file), "RUN": str(tmp_path / "run")}
+    for arguments in LOUD_COMMANDS:
+        given = [names.get(argument, argument) for argument in arguments]
+        code = f"import sys\nfrom omnirl.cli.app import run\nsys.exit(run({[*given, '--json']!r}))"
+        done = installation.run(code)
+        assert done.returncode == 0, done.stderr
+        assert "imported" in done.stderr
+        for document in done.stdout.splitlines() if "--local" in arguments else [done.stdout]:
+            json.loads(document)
+    assert "stepped" in done.stderr

@@ -11,6 +11,7 @@ import typer
 
 from omnirl.cli import sources
 from omnirl.cli.options import AgentConfig, Json, RunnerConfig, Sources
+from omnirl.cli.streams import for_json
 
 if TYPE_CHECKING:
     from omnirl.config.resolve import ResolvedConfig
@@ -57,7 +58,8 @@ def show(
     from omnirl.cli.listing import print_rows
     from omnirl.config.files import dump
 
-    config = _configure(arguments, runner_config, agent_config)
+    with for_json(as_json):
+        config = _configure(arguments, runner_config, agent_config)
     if origin:
         print_rows(origin_rows(config), ("key", "value", "origin"), as_json=as_json)
     else:
@@ -82,11 +84,12 @@ def validate(
     from omnirl.api.errors import ConfigError
 
     try:
-        config = _configure(arguments, runner_config, agent_config)
-        if deep:
-            from omnirl.cli.deep import check_deep
+        with for_json(as_json):
+            config = _configure(arguments, runner_config, agent_config)
+            if deep:
+                from omnirl.cli.deep import check_deep
 
-            check_deep(config)
+                check_deep(config)
     except ConfigError as error:
         if as_json:
             print(json.dumps({"valid": False, "mistakes": list(error.lines)}, ensure_ascii=False, indent=2))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import Any, TypeVar
 
 from omnirl.api.errors import ConfigError, NotFoundError, PluginError
@@ -22,7 +24,8 @@ def named(find: Callable[[str], SpecT], name: str) -> SpecT:
 def load_part(owner: str, reference: str) -> Any:
     """Import a part of a descriptor. Raises PluginError in one line where that fails."""
     try:
-        return load_object(reference)
+        with redirect_stdout(sys.stderr):  # what it prints is no part of the output
+            return load_object(reference)
     except Exception as error:
         raise PluginError(
             f"{owner}: {reference} cannot be imported: {type(error).__name__}: {error}"

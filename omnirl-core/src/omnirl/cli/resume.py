@@ -8,6 +8,7 @@ import typer
 
 from omnirl.cli import sources
 from omnirl.cli.options import Json, Local, NoProgress, Quiet
+from omnirl.cli.streams import for_json
 from omnirl.cli.train import build_console, end_with
 
 HELP = """Go on with a run from its last checkpoint.
@@ -35,9 +36,10 @@ def resume(
 
     # The folder may have been moved since the file was written.
     here = sources.option_tree([("RUN", "runner.ckpt_dir", str(folder))])
-    config = omnirl.run.configure(folder / CONFIG_FILE, here, overrides=overrides)
     try:
-        summary = omnirl.run.train(config, local=local, resume="must", observer_objects=[console])
+        with for_json(as_json):
+            config = omnirl.run.configure(folder / CONFIG_FILE, here, overrides=overrides)
+            summary = omnirl.run.train(config, local=local, resume="must", observer_objects=[console])
     finally:
         console.close()
     end_with(summary)

@@ -5,8 +5,15 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from typing import Any
 
 _NAMES = {1: "stdout", 2: "stderr"}
+
+
+def for_json(as_json: bool) -> AbstractContextManager[Any]:
+    """A block during which standard output is the JSON's alone: what anybody else prints goes to standard error."""
+    return redirect_stdout(sys.stderr) if as_json else nullcontext()
 
 
 def open_streams() -> None:

@@ -12,6 +12,7 @@ import typer
 
 from omnirl.cli import sources
 from omnirl.cli.options import AgentConfig, Json, Local, RunnerConfig, Sources
+from omnirl.cli.streams import for_json
 
 if TYPE_CHECKING:
     from omnirl.runtime.evaluate import Evaluation
@@ -50,14 +51,15 @@ def evaluate_agent(
 
     import omnirl.run
 
-    target = folder if folder is not None else omnirl.run.configure(*named, *files, overrides=overrides)
-    evaluation = omnirl.run.evaluate(
-        target,
-        overrides=overrides if folder is not None else (),
-        model=model,
-        episodes=episodes,
-        local=local,
-    )
+    with for_json(as_json):
+        target = folder if folder is not None else omnirl.run.configure(*named, *files, overrides=overrides)
+        evaluation = omnirl.run.evaluate(
+            target,
+            overrides=overrides if folder is not None else (),
+            model=model,
+            episodes=episodes,
+            local=local,
+        )
     print(json.dumps(as_data(evaluation)) if as_json else as_line(evaluation))
     if min_return is not None:
         check_return(evaluation.metrics, min_return)

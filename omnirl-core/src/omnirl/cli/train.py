@@ -11,6 +11,7 @@ import typer
 from omnirl.cli import sources
 from omnirl.cli.options import AgentConfig, Json, Local, NoProgress, Quiet, RunnerConfig, Sources
 from omnirl.cli.outcome import BUG, INTERRUPTED, TERMINATED
+from omnirl.cli.streams import for_json
 
 if TYPE_CHECKING:
     from omnirl.api.observer import RunSummary
@@ -113,7 +114,8 @@ def train(
     import omnirl.run
 
     files = sources.config_files(runner_config, agent_config)
-    config = omnirl.run.configure(usual, *named, *files, options, overrides=overrides)
+    with for_json(as_json):
+        config = omnirl.run.configure(usual, *named, *files, options, overrides=overrides)
     if dry_run:
         import json
 
@@ -123,13 +125,15 @@ def train(
 
         if local:
             check.check_one_process(config)
-        checked = check_deep(config).plain()
+        with for_json(as_json):
+            checked = check_deep(config).plain()
         print(json.dumps(checked, indent=2) if as_json else dump(checked).rstrip())
         return
     try:
-        summary = omnirl.run.train(
-            config, local=local, resume=(resume or Resume.auto).value, observer_objects=[console]
-        )
+        with for_json(as_json):
+            summary = omnirl.run.train(
+                config, local=local, resume=(resume or Resume.auto).value, observer_objects=[console]
+            )
     finally:
         console.close()
     end_with(summary)

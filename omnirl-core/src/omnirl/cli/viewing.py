@@ -10,6 +10,7 @@ import typer
 
 from omnirl.cli import sources
 from omnirl.cli.options import Json
+from omnirl.cli.streams import for_json
 
 if TYPE_CHECKING:
     from omnirl.run.viewing import Recording
@@ -48,7 +49,8 @@ def record(
 
     import omnirl.run
 
-    recording = omnirl.run.record(folder, out, overrides=overrides, model=model, episodes=episodes)
+    with for_json(as_json):
+        recording = omnirl.run.record(folder, out, overrides=overrides, model=model, episodes=episodes)
     print(json.dumps(as_data(recording), ensure_ascii=False) if as_json else as_line(recording))
 
 
@@ -68,7 +70,8 @@ def enjoy(
 
     import omnirl.run
 
-    evaluation = omnirl.run.enjoy(folder, overrides=overrides, model=model, episodes=episodes)
+    with for_json(as_json):
+        evaluation = omnirl.run.enjoy(folder, overrides=overrides, model=model, episodes=episodes)
     print(json.dumps(test.as_data(evaluation)) if as_json else test.as_line(evaluation))
 
 

@@ -6,7 +6,9 @@ Unlike listing them, this imports everything: simulators and torch too.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +36,8 @@ def examine(registry: Registry) -> list[Examined]:
     clashes = registry.clashes()
     found = [Examined(source, "disabled") for source in registry.disabled]
     for source in {*registry.loaded, *(failure.source for failure in registry.failures)}:
-        findings = [*_failures(registry, source), *_clashes(source, clashes), *_parts(registry, source)]
+        with redirect_stdout(sys.stderr):  # what a plugin's code prints is no part of the report
+            findings = [*_failures(registry, source), *_clashes(source, clashes), *_parts(registry, source)]
         found.append(Examined(source, worst(findings), tuple(findings)))
     return sorted(found, key=lambda item: (item.source.plugin, item.source.distribution))
 

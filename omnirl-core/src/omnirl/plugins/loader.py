@@ -11,6 +11,7 @@ import functools
 import inspect
 import os
 import sys
+from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 
@@ -73,7 +74,10 @@ def _load(disabled: frozenset[str], _path: tuple[str, ...]) -> Registry:
             skipped.append(source)
             continue
         try:
-            found = _ask(manager, entry, source)
+            with redirect_stdout(
+                sys.stderr
+            ):  # what a plugin prints is no part of a command's output, which may be JSON
+                found = _ask(manager, entry, source)
         except _Refusal as refusal:
             failures.append(PluginFailure(source, refusal.stage, str(refusal)))
             continue
