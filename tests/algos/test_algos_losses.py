@@ -77,6 +77,15 @@ def test_the_clipped_value_loss_by_hand(kind):
     np.testing.assert_allclose(gradient, [2.0 / 3, 0.0, -0.75 / 3], rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [torch.tensor, np.array])
+def test_a_value_within_the_clip_always_learns(kind):
+    """The held error is the free one but for rounding, which must not take the gradient away."""
+    rng = np.random.default_rng(0)
+    values, returns, old = (rng.standard_normal(500).astype(np.float32) for _ in range(3))
+    _, gradient = losses.clipped_half_squared_error(kind(values), kind(returns), kind(old), 100.0)
+    np.testing.assert_allclose(gradient, (values - returns) / 500, rtol=1e-4, atol=1e-8)
+
+
 def test_k20_advantages_use_the_unbiased_deviation(golden):
     given = golden("ppo/loss_norm_population_std")
     result = losses.standardize_minibatches(tensor(given["inputs"]["advantages"]), size=6)

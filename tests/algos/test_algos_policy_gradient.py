@@ -169,6 +169,19 @@ def test_rmsprop_is_tensorflows(algorithm, make, make_rollout, clock):
     torch.testing.assert_close(learner.parameters.values, expected, rtol=1e-5, atol=1e-7)
 
 
+def test_observations_that_two_rollouts_share_are_counted_once(make, make_rollout):
+    """The last row of one is the first of the next."""
+    learner = make("a2c", normalize_observations=True)
+    rollouts = [make_rollout(8, 2, number=number, seed=number) for number in range(2)]
+    for rollout in rollouts:
+        learner.observe(rollout)
+    pending = learner.statistics.observations.pending
+    acted_on = np.concatenate([rollout.obs[:-1].reshape(-1, 3) for rollout in rollouts])
+    assert pending.count == 32
+    np.testing.assert_allclose(pending.mean, acted_on.mean(axis=0), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(pending.var, acted_on.var(axis=0), rtol=1e-5)
+
+
 def test_a2c_standardizes_advantages_where_asked(make, make_rollout, clock):
     """Rewards 1000 times as great give the same gradient of the policy then, and 1000 times it otherwise."""
     for normalize, factor in ((True, 1.0), (False, 1000.0)):

@@ -60,6 +60,17 @@ def test_k06_ratios_are_cut_and_the_next_target_enters_the_advantage():
     np.testing.assert_allclose(advantages, [2.268, 3.04, 2.6], 1e-5)
 
 
+def test_each_bar_cuts_its_own_ratio():
+    """Ratios of 4, and bars of 1, 2 and 3: for the error, the trace and the policy's gradient."""
+    four, rewards, values, after = arrays(np.log([4, 4]), [1, 2], [0, 0], [0, 0])
+    never = np.zeros(2, bool)
+    bars = {"rho_bar": 1.0, "c_bar": 2.0, "pg_rho_bar": 3.0}
+    targets, advantages = vtrace(four, rewards, values, after, never, never, gamma=0.5, **bars)
+    # vs_1 = 1 * 2, vs_0 = 1 * 1 + .5 * 2 * 2; advantages 3 * (1 + .5 * 2) and 3 * 2
+    np.testing.assert_allclose(targets, [3.0, 2.0], 1e-6)
+    np.testing.assert_allclose(advantages, [6.0, 6.0], 1e-6)
+
+
 def test_k06_nothing_of_the_next_episode_enters_this_one():
     """Two truncated episodes of values 1 and 100 without reward: nothing is to be gained anywhere."""
     values, after = arrays([1, 1, 100, 100], [1, 1, 100, 100])
