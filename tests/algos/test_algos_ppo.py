@@ -204,25 +204,6 @@ def test_target_kl_stops_after_the_epoch_that_went_too_far(target_kl, epochs, ma
     assert int(ppo.optimizer.state_dict()["steps"]) == epochs
 
 
-SETTINGS_OF_THE_LOSS = [
-    {},
-    {"value_clip": 1e-3},
-    {"ent_coef": 0.5},
-    {"normalize_advantages": False},
-    {"vf_coef": 0.1},
-    {"clip": 0.05},
-]
-
-
-def test_every_setting_of_the_loss_reaches_the_update(make_ppo, make_rollout, clock):
-    results = set()
-    for learner in SETTINGS_OF_THE_LOSS:
-        ppo = make_ppo(lr=1e-2, **learner)
-        ppo.learn((make_rollout(8, 2),), clock(0))
-        results.add(ppo.parameters.values.numpy().tobytes())
-    assert len(results) == len(SETTINGS_OF_THE_LOSS)
-
-
 def test_a_minibatch_costs_the_loss_written_out(make_ppo, make_rollout, clock):
     """One epoch of one minibatch, with clip 0.3 halved by its schedule: figures from numpy alone."""
     schedule = {"kind": "linear", "start": 0.3, "end": 0}
@@ -272,19 +253,6 @@ def test_minibatches_are_steps_of_adam_on_the_loss_written_out(make_ppo, make_ro
     ppo.learn((rollout,), at)
     for ours, theirs in zip(ppo.network.parameters(), parameters, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
-
-
-def test_observations_that_two_rollouts_share_are_counted_once(make_ppo, make_rollout):
-    """The last row of one is the first of the next."""
-    ppo = make_ppo(**NORMALIZED)
-    rollouts = [make_rollout(8, 2, number=number, seed=number) for number in range(2)]
-    for rollout in rollouts:
-        ppo.observe(rollout)
-    pending = ppo.statistics.observations.pending
-    acted_on = np.concatenate([rollout.obs[:-1].reshape(-1, 3) for rollout in rollouts])
-    assert pending.count == 32
-    np.testing.assert_allclose(pending.mean, acted_on.mean(axis=0), rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(pending.var, acted_on.var(axis=0), rtol=1e-5)
 
 
 def test_the_first_update_learns_from_scaled_rewards(make_ppo, make_rollout, clock):
