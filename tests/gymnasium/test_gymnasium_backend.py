@@ -348,7 +348,7 @@ def test_rendering_without_pygame_is_refused_with_the_pip_install(
 ) -> None:
     monkeypatch.setattr("omnirl.envs.gymnasium.viewing.find_spec", lambda name: None)
     assert refused(id="CartPole-v1", render_mode=mode) == (
-        "env.render_mode: 'CartPole-v1' draws with pygame; run: pip install \"gymnasium[classic-control]\"",
+        "env.render_mode: 'CartPole-v1' draws with pygame; run: pip install \"omnirl-gymnasium[video]\"",
     )
     assert BACKEND.get_env_spec(GymnasiumConfig(id="CartPole-v1")).id == "CartPole-v1"
 

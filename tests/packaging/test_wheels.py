@@ -160,3 +160,14 @@ def test_entry_points_lead_to_modules_of_the_same_wheel(
         for target in points[section].values():
             module = target.partition(":")[0].replace(".", "/")
             assert f"{module}.py" in code(wheels[name]), target
+
+
+def test_the_extra_for_videos_brings_ffmpeg_and_what_most_pictures_are_drawn_with(
+    wheels: dict[str, zipfile.ZipFile],
+) -> None:
+    """The message of a picture without pygame, and the page on filming, name no other extra."""
+    needed = metadata(wheels["omnirl-gymnasium"]).get_all("Requires-Dist") or []
+    extra = {
+        re.split(r"[<>=;\s]", line)[0] for line in needed if re.search(r"extra == ['\"]video['\"]", line)
+    }
+    assert extra >= {"imageio-ffmpeg", "pygame-ce"}

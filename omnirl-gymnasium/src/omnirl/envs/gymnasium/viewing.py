@@ -14,6 +14,7 @@ import numpy as np
 from omnirl.api.data import Array
 from omnirl.api.errors import ConfigError
 from omnirl.envs.gymnasium.config import GymnasiumConfig
+from omnirl.envs.gymnasium.messages import install
 
 VIEWS = ("frames", "window")
 _MODE_OF_VIEW = {"frames": "rgb_array", "window": "human"}
@@ -55,7 +56,7 @@ def mistakes(config: GymnasiumConfig, env: gymnasium.Env[Any, Any], mode: str | 
         can = f"it can {', '.join(modes)}" if modes else "it cannot render at all"
         return [f"{key}: {config.id!r} cannot render {mode} ({can})"]
     if type(env.unwrapped).__module__.startswith(_DRAW_WITH_PYGAME) and find_spec("pygame") is None:
-        return [f'{key}: {config.id!r} draws with pygame; run: pip install "gymnasium[classic-control]"']
+        return [f"{key}: {config.id!r} draws with pygame; {install('video')}"]
     return []
 
 
