@@ -1,4 +1,5 @@
-"""README.md's table of presets is the list of those that are installed, each in the row of its environment."""
+"""README.md's table of presets is the list of those that are installed, each in the row of its environment; that of the
+page on environments has them by suite."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import omnirl.plugins
 from omnirl.config import files
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "environments.md"
 ROW = re.compile(r"^\| `(?P<environment>[^`|]+)` \| (?P<presets>`[^|]+`) \|$", re.MULTILINE)
 
 
@@ -48,3 +50,11 @@ def test_the_table_has_every_preset_in_the_row_of_its_environment(page: str) -> 
         row["environment"]: sorted(re.findall(r"`([^`]+)`", row["presets"])) for row in ROW.finditer(text)
     }
     assert shown == {environment: sorted(names) for environment, names in installed().items()}
+
+
+def test_the_page_on_environments_has_every_preset_once() -> None:
+    rows = re.findall(
+        r"^\| .* \| .* \| `omnirl-gymnasium.*` \| (.*) \|$", PAGE.read_text("utf-8"), re.MULTILINE
+    )
+    shown = sorted(name for row in rows for name in re.findall(r"`([^`]+)`", row))
+    assert shown == sorted(name for names in installed().values() for name in names)
