@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 import omnirl.run
+from omnirl import plugins
+from omnirl.api.plugin import ObserverSpec
 from omnirl.cli import train as train_command
 from omnirl.cli.app import run
+from omnirl.observers.csv_log import CsvLog
+from omnirl.plugins import PluginSource, Provided, Registry
 from omnirl.runtime.dispatch import ObserverThread
 
 FILE = """\
@@ -93,6 +97,49 @@ def test_a_run_ends_as_it_would_have(tmp_path: Path) -> None:
         observer_objects=[fails],  # type: ignore[list-item]
     )
     assert (summary.status, summary.updates, fails.calls) == ("finished", 6, 3)
+    assert len((tmp_path / "run" / "log.csv").read_text().splitlines()) == 7
+
+
+def test_one_that_is_there_anyway_and_named_too_watches_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "count.yaml").write_text(FILE, encoding="utf-8")
+    started: list[str] = []
+
+    def run_started(self: CsvLog, run: Any) -> None:
+        started.append(run.run_dir)
+        begin(self, run)
+
+    begin = CsvLog.run_started
+    monkeypatch.setattr(CsvLog, "run_started", run_started)
+    settings = [f"runner.ckpt_dir={tmp_path / 'run'}"]
+    omnirl.run.train(str(tmp_path / "count.yaml"), overrides=settings, local=True, observers=["csv", "csv"])
+    assert started == [str(tmp_path / "run")]
+
+
+def test_one_whose_name_two_plugins_provide_does_not_watch_and_the_run_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which of the two would draw? Another name is as good as ever."""
+    own = plugins.load().observers()
+    other = Provided(
+        ObserverSpec("curve", "acme:Curve", default=True), PluginSource("acme", "acme-curves", "2.5")
+    )
+    registry = Registry({"omnirl_observers": [*own, other]})
+    monkeypatch.setattr(omnirl.run.plugins, "load", lambda: registry)
+    (tmp_path / "count.yaml").write_text(FILE, encoding="utf-8")
+    listens = Listens()
+    summary = omnirl.run.train(
+        str(tmp_path / "count.yaml"),
+        overrides=[f"runner.ckpt_dir={tmp_path / 'run'}"],
+        local=True,
+        observer_objects=[listens],  # type: ignore[list-item]
+    )
+    assert summary.status == "finished"
+    (line,) = [text for text in listens.heard if "curve" in text]
+    assert line.startswith("the observer 'curve' is provided by plugin ")
+    assert "(acme-curves 2.5): uninstall one, or switch one off" in line
+    assert not (tmp_path / "run" / "curve.png").exists()
     assert len((tmp_path / "run" / "log.csv").read_text().splitlines()) == 7
 
 

@@ -121,10 +121,12 @@ class Registry:
                     return item.source
         return None
 
-    def clashes(self) -> list[str]:
-        """One line for each name that several plugins provide."""
+    def clashes(self, *hooks: str) -> list[str]:
+        """One line for each name that several plugins provide by these hooks; without any, by any hook."""
         lines = []
         for kind in (_ALGORITHM, _BACKEND, _PRESET, _OBSERVER, _COMMAND):
+            if hooks and kind.hook not in hooks:
+                continue
             names = {name for item in self._provided[kind.hook] for name in _names(item.spec)}
             for name in sorted(names):
                 holders = self._holders(kind, name)

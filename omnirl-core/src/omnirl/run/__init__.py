@@ -89,6 +89,8 @@ def train(
         thread = ObserverThread(watchers)
         try:
             thread.send("run_started", prepared.info(local))
+            for clash in registry.clashes("omnirl_observers"):
+                thread.send("event", clash)
             with explained(prepared.changes):
                 summary = _run(prepared, thread, local)
         except BaseException as error:
@@ -209,9 +211,9 @@ def _folder(config: ResolvedConfig, resume: Resume) -> RunFolder:
 
 
 def _default_observers(registry: Registry, names: Sequence[str]) -> list[Observer]:
-    """The observers that watch every run but the console, which the caller brings, and those named."""
-    specs = [provided.spec for provided in registry.observers() if provided.spec.default]
-    wanted = [spec for spec in specs if spec.name != "console"] + [registry.observer(name) for name in names]
+    """The observers that watch every run but the console, which the caller brings, and those named; each once."""
+    usual = [spec for spec in registry.default_observers() if spec.name != "console"]
+    wanted = dict.fromkeys([*usual, *map(registry.observer, names)])
     return [load_object(spec.load)() for spec in wanted]
 
 
