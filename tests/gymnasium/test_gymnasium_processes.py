@@ -201,6 +201,18 @@ def test_a_process_that_dies_is_told_with_its_signal(toys: None) -> None:
     env.close()
 
 
+def test_a_signal_to_all_processes_of_a_run_is_the_parents_to_handle(toys: None) -> None:
+    """Ctrl-C reaches whoever is in the foreground: the steps of the last update are still to be made."""
+    env = environment()
+    for i in range(3):
+        env.reset(i, i)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        for process in env._processes:
+            process.process.send_signal(number)
+        assert env.step(np.zeros(3, np.int64)).reward.shape == (3,)
+    env.close()
+
+
 def test_a_wrong_number_of_actions_is_refused(toys: None) -> None:
     env = environment()
     with pytest.raises(ValueError, match="1 actions for 3 environments"):

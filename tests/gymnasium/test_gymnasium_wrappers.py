@@ -182,6 +182,7 @@ def test_any_class_by_its_path(ramp: Callable[..., GymnasiumConfig], own_module:
         ({"class": "acme_wrappers:Doubled"}, "class: does not fit what it wraps: TypeError: "),
         ({"class": "builtins:repr"}, "class: 'builtins:repr' made a str, not a gymnasium.Env"),
         ({"crop": {"top": 3, "bottom": 3}}, "crop: leaves nothing of a picture of 6 x 5"),
+        ({"crop": {"left": 2, "right": 3}}, "crop: leaves nothing of a picture of 6 x 5"),
         ("atari", "atari: is for Atari games (ALE/...) only"),
     ],
 )
