@@ -32,6 +32,12 @@ def test_the_later_wins_and_every_value_knows_where_it_came_from() -> None:
     }
 
 
+def test_the_mark_that_editors_put_first_is_no_part_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_bytes(b"\xef\xbb\xbfrunner: {max_updates: 3}\n")
+    assert files.load_file(path).data == {"runner": {"max_updates": 3}}
+
+
 def test_merging_leaves_its_sources_alone() -> None:
     first, second = load_text("a: {b: 1}\n", "1"), load_text("a: {c: 2}\n", "2")
     merge(first, second)

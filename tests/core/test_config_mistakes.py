@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from omnirl.api import DataFlow
 from omnirl.api.errors import ConfigError, PluginError
-from omnirl.config.check import check_end, placed
+from omnirl.config.check import check_end, check_files, placed
 from omnirl.config.files import load_text, merge
 from omnirl.config.resolve import ResolvedConfig, resolve
 from omnirl.plugins import PluginFailure, PluginSource, Provided, Registry
@@ -49,7 +50,7 @@ modul: {}
         "train.yaml:9:12 modules.memory.alpha: must be at most 1, not 2",
         "train.yaml:11:3 runner.num_samplers: must be 'auto' or at least 1, not 0",
         "train.yaml:13:1 modul: unknown section (did you mean 'modules'?)",
-        "override seed: must be a mapping, not 'x'",
+        "override seed: must be a whole number, or one each for learner, sampler and evaluator",
     ]
 
 
@@ -165,6 +166,45 @@ def test_the_home_folder_is_meant_by_a_tilde(
         {"runner": {"ckpt_dir": "~/r"}}
     )
     assert config.runner.ckpt_dir == "/somewhere/r"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "line"),
+    [
+        ('runner.ckpt_dir="a\\0b"', "runner.ckpt_dir: must be a path, without the character NUL"),
+        ("runner.log_name=..", "runner.log_name: must be a file name without a folder, not '..'"),
+        ("runner.log_name=a/b", "runner.log_name: must be a file name without a folder, not 'a/b'"),
+        ("ray.address=host:0", "ray.address: must be local, auto or host:port, not 'host:0'"),
+        ("ray.address=host:65536", "ray.address: must be local, auto or host:port, not 'host:65536'"),
+        (
+            "ray.object_store_memory=78643199",
+            "ray.object_store_memory: must be at least 78643200 (75 MiB, Ray's minimum), not 78643199",
+        ),
+    ],
+)
+def test_values_just_beyond_their_range(
+    lines_of: Lines, fake_registry: Registry, assignment: str, line: str
+) -> None:
+    assert lines_of(BASE, fake_registry, assignment) == [f"override {line}"]
+
+
+def test_values_just_within_their_range(checked: Checked, fake_registry: Registry) -> None:
+    config = checked(BASE, fake_registry, "ray.address=host:65535", "ray.object_store_memory=78643200")
+    assert (config.ray.address, config.ray.object_store_memory) == ("host:65535", 78643200)
+
+
+@pytest.mark.parametrize(
+    "number", [{"unroll_length": 0}, {"steps_per_update": 0}, {"warmup_steps": -1}, {"max_lead": -1}]
+)
+def test_a_data_flow_out_of_range_is_the_plugins_mistake(
+    fakes: Any, fake_registry: Registry, monkeypatch: pytest.MonkeyPatch, number: dict[str, int]
+) -> None:
+    flow = DataFlow(**{"unroll_length": 4, "steps_per_update": 4, **number})
+    monkeypatch.setattr(fakes, "q_flow", lambda config, context: flow)
+    with pytest.raises(
+        PluginError, match=r"'acme_q': its data_flow returned .*, whose numbers are out of range"
+    ):
+        check_files(resolve(load_text(BASE, "train.yaml"), fake_registry))
 
 
 def registry_with(fakes: Any, *specs: Any, **rest: Any) -> Registry:

@@ -101,7 +101,6 @@ def _lock(folder: Path) -> IO[str] | None:
     if not _is_file(folder / LOCK_FILE, stream):  # its last holder has just removed it
         stream.close()
         return None
-    os.set_inheritable(stream.fileno(), False)
     return stream
 
 
