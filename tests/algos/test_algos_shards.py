@@ -13,12 +13,15 @@ from omnirl.algorithms.shared.training.process_group import process_group
 
 @pytest.fixture
 def on_shards(on_every_rank, make_rollout):
-    """``on_shards(size, held, task)``: ``held[rank]`` are pairs (request, width) of rollouts of two steps."""
+    """``on_shards(size, held, task)``: ``held[rank]`` are pairs (request, width) of rollouts of two steps. Samplers and
+    their own numbers run the other way, as after a restart: what counts is when a rollout was requested."""
 
     def run(size, held, task):
         def alone(context):
             rollouts = [
-                dataclasses.replace(make_rollout(2, width), env_steps=request)
+                dataclasses.replace(
+                    make_rollout(2, width), env_steps=request, sampler=90 - request, number=80 - request
+                )
                 for request, width in held[context.rank]
             ]
             group = process_group(context, patience_s=20.0)
