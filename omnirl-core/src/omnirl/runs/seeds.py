@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from omnirl.runs.folder import Run
+from omnirl.runs.statistics import RESAMPLES
 from omnirl.runtime.run_dir import NOT_COMPARED, same_configuration
 
 FEWEST_FOR_INTERVAL = 5
-RESAMPLES = 2_000
 _MOST_POINTS = 500
 _MOST_NAMED = 3
 Floats = npt.NDArray[np.float64]
