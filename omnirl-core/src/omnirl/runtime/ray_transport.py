@@ -7,6 +7,7 @@ driver hands the future of a rollout to the learner and never holds its value.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -34,6 +35,7 @@ from omnirl.runtime.transport import (
 from omnirl.runtime.weights import PackedRollout, pack_rollout, unpack_rollout
 
 _CHECK_SECONDS = 1.0
+_LAST_OF_BUILDING = "start"  # a worker's first call, or that after which its parts are there
 
 
 class _Host:
@@ -59,6 +61,8 @@ class _Host:
                 self.instance = load_object(self.factory)(*self.args)
             values = [unpack_rollout(a) if isinstance(a, PackedRollout) else a for a in args]
             result = getattr(self.instance, method)(*values)
+            if method == _LAST_OF_BUILDING:
+                _settle()
         except Exception as error:
             problem = raised(error)
             return (problem,) * returns if returns > 1 else problem
@@ -76,6 +80,13 @@ class _Host:
     def close(self) -> None:
         close_worker(self.instance)
         self.instance = None
+
+
+def _settle() -> None:
+    """What a worker has imported and built stays until its process ends: the garbage collector need not walk over it
+    again and again, which took a twentieth of the time of PPO on CartPole."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(eq=False)
