@@ -130,6 +130,17 @@ def test_settings_given_only_as_overrides_have_no_file(fake_registry: Registry) 
     assert config.line("runner.max_updates", "missing") == "runner.max_updates: missing"
 
 
+def test_what_is_decided_is_no_override_of_the_users(config: ResolvedConfig) -> None:
+    """Neither of the section that it is in, nor of the key, which keeps the place where it was written."""
+    decided = config.decided({"runner": {"max_updates": 7, "num_samplers": 2}, "env": {"id": "yes"}})
+    assert (decided.runner.max_updates, decided.runner.num_samplers, decided.env.id) == (7, 2, "yes")
+    assert decided.line("env", "wrong") == config.line("env", "wrong") == "train.yaml:4:1 env: wrong"
+    assert decided.line("env.id", "wrong") == "train.yaml:6:3 env.id: wrong"
+    assert decided.line("runner.max_updates", "wrong") == "train.yaml:1:10 runner.max_updates: wrong"
+    assert decided.origin("runner.num_samplers") is None  # it was a default
+    assert decided.line("modules.learner.lr", "wrong") == config.line("modules.learner.lr", "wrong")
+
+
 def test_a_module_may_be_named_by_its_path(fake_registry: Registry, fakes: Any) -> None:
     text = TEXT.replace("module: acme_q", "module: acme.algorithms.q").replace("acme_envs", "acme.envs")
     config = resolve(load_text(text, "t"), fake_registry)

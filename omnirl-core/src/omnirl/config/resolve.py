@@ -27,6 +27,8 @@ from omnirl.config.yaml_text import Path
 from omnirl.plugins import Registry
 from omnirl.plugins.sources import one_line
 
+_DECIDED = "decided"
+
 
 @dataclass(frozen=True)
 class ResolvedConfig:
@@ -74,6 +76,18 @@ class ResolvedConfig:
         """The same configuration with some values changed. Raises ConfigError."""
         tree = changes if isinstance(changes, Tree) else from_mapping(changes, "override")
         return replace(resolve(merge(self.tree, tree), self.registry), notes=self.notes)
+
+    def decided(self, changes: Mapping[str, Any]) -> ResolvedConfig:
+        """The same configuration with what OmniRL decided itself, as for an ``auto``: no override of the user's, so
+        every line goes on naming the place of what was written, or none for a default. Raises ConfigError."""
+        own = self.tree.origins
+        merged = merge(self.tree, from_mapping(changes, _DECIDED))
+        origins = {
+            path: own.get(path, origin)
+            for path, origin in merged.origins.items()
+            if path in own or origin.source != _DECIDED
+        }
+        return replace(resolve(Tree(merged.data, origins), self.registry), notes=self.notes)
 
 
 def resolve(tree: Tree, registry: Registry) -> ResolvedConfig:

@@ -27,7 +27,7 @@ def decide(config: ResolvedConfig, earlier: Mapping[str, Any] | None = None) -> 
     cannot decide.
     """
     if earlier is not None:
-        config = config.replace(_kept(config.plain(), earlier))
+        config = config.decided(_kept(config.plain(), earlier))
     samplers = check.num_samplers(config)
     changes: dict[str, Any] = {"runner": {}, "device": {}}  # what was set keeps its place in the file
     if config.runner.num_samplers == "auto":
@@ -39,7 +39,7 @@ def decide(config: ResolvedConfig, earlier: Mapping[str, Any] | None = None) -> 
     decisions = _of_backend(config, samplers)
     changes["env"] = {decision.key: decision.value for decision in decisions}
     notes = [f"env.{item.key}: auto is {item.value}: {item.reason}" for item in decisions if item.reason]
-    return replace(config.replace(changes), notes=tuple(notes))
+    return replace(config.decided(changes), notes=tuple(notes))
 
 
 def _of_backend(config: ResolvedConfig, samplers: int) -> list[Decision]:
@@ -111,7 +111,7 @@ def decide_network(config: ResolvedConfig, env_spec: EnvSpec) -> ResolvedConfig:
     if choose is None or getattr(network, "kind", None) != "auto":
         return config
     kind = choose(env_spec.observation).kind
-    return config.replace({"modules": {"network": {"kind": kind}}})
+    return config.decided({"modules": {"network": {"kind": kind}}})
 
 
 def flow_of(config: ResolvedConfig) -> DataFlow:
