@@ -254,6 +254,8 @@ FOUR, TWO = ArraySpec((4,)), DiscreteAction(2)
         (EnvSpec(FOUR, TWO), []),
         (EnvSpec(DictSpec((("x", FOUR),)), MultiDiscreteAction((2, 3))), []),
         (EnvSpec(FOUR, ContinuousAction((-1.0,), (float("inf"),))), []),
+        (EnvSpec(DictSpec((("x", FOUR), ("nothing", ArraySpec((0,))))), TWO), []),
+        (EnvSpec(DictSpec(()), TWO), ["an observation of no numbers at all"]),
         (EnvSpec(4, TWO), ["the observation as int, not an ArraySpec or a DictSpec of them"]),  # type: ignore[arg-type]
         (EnvSpec(FOUR, 2), ["2 as action, not a DiscreteAction, MultiDiscreteAction or ContinuousAction"]),  # type: ignore[arg-type]
         (
@@ -263,6 +265,13 @@ FOUR, TWO = ArraySpec((4,)), DiscreteAction(2)
                 "the observation with the dtype <class 'float'>, which is not the name of one, such as 'float32'",
                 "the observation with the layout 'flat', which is none of vector, image",
                 "an action of n = 0 choices, which is not a whole number from 1",
+            ],
+        ),
+        (
+            EnvSpec(ArraySpec((3, 0)), ContinuousAction((), ())),
+            [
+                "an observation of no numbers at all",
+                "an action from low = () to high = (), which are not bounds of one size",
             ],
         ),
         (

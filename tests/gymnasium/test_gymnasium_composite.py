@@ -283,3 +283,14 @@ def test_dict_actions_are_refused_by_name(turns: Callable[..., str]) -> None:
     name = turns(action_space=spaces.Dict({"a": spaces.Discrete(2)}))
     with pytest.raises(SpaceError, match=r"the action space Dict\('a': Discrete\(2\)\) is not supported"):
         BACKEND.get_env_spec(GymnasiumConfig(id=name))
+
+
+def test_an_empty_entry_is_nothing_beside_others_and_refused_alone():
+    empty = spaces.Box(-1, 1, (0,))
+    spec, _ = observation_codec(spaces.Dict(a=empty, b=spaces.Discrete(2)))
+    assert isinstance(spec, DictSpec)
+    assert [entry.shape for _, entry in spec.entries] == [(0,), (2,)]
+    with pytest.raises(
+        UnsupportedSpaceError, match=r"observation space Box\(\[\], \[\], \(0,\), float32\) is empty"
+    ):
+        observation_codec(empty)

@@ -166,6 +166,7 @@ def test_actions_share_no_memory_with_what_was_given() -> None:
         (spaces.Box(0, 255, (3,), np.uint8), "action space Box(0, 255, (3,), uint8) is a Box of uint8"),
         (spaces.Dict({"a": spaces.Discrete(2)}), "action space Dict('a': Discrete(2)) is not supported"),
         (spaces.Tuple([spaces.Discrete(2)]), "action space Tuple(Discrete(2)) is not supported"),
+        (spaces.Box(-1, 1, (0,)), "action space Box([], [], (0,), float32) is empty: it has no numbers"),
         (spaces.Text(4), "action space Text("),
     ],
 )

@@ -54,6 +54,9 @@ def spec_misfits(spec: Any) -> Iterator[str]:
     entries = (
         spec.observation.entries if isinstance(spec.observation, DictSpec) else (("", spec.observation),)
     )
+    shapes = [getattr(entry, "shape", None) for _, entry in entries]
+    if all(isinstance(shape, tuple) and 0 in shape for shape in shapes):
+        yield "an observation of no numbers at all"
     for name, entry in entries:
         yield from _entry_misfits(f"the observation {name!r}" if name else "the observation", entry)
     yield from _action_spec_misfits(spec.action)
@@ -84,7 +87,7 @@ def _action_spec_misfits(action: Any) -> Iterator[str]:
             yield f"an action of nvec = {action.nvec!r}, which is not a tuple of whole numbers from 1"
     elif isinstance(action, ContinuousAction):
         low, high = np.asarray(action.low), np.asarray(action.high)
-        if low.ndim != 1 or low.shape != high.shape or not (low <= high).all():
+        if low.ndim != 1 or low.size == 0 or low.shape != high.shape or not (low <= high).all():
             yield f"an action from low = {action.low} to high = {action.high}, which are not bounds of one size"
     else:
         yield f"{action!r} as action, not a DiscreteAction, MultiDiscreteAction or ContinuousAction"

@@ -21,7 +21,7 @@ from gymnasium import spaces
 from omnirl.api.data import Array, Obs
 from omnirl.api.specs import ACTION_MASK, ArraySpec, DictSpec, ObservationSpec
 from omnirl.envs.gymnasium.images import UNDECLARED, Images, stacked
-from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, array_codec, short_text
+from omnirl.envs.gymnasium.spaces import UnsupportedSpaceError, array_codec, refuse_empty, short_text
 
 EncodeAny = Callable[[Any, Any], None]
 """``(observation of the environment, row)``: write the one into the other, a row [*obs] or a mapping of them."""
@@ -38,6 +38,7 @@ def observation_codec(
     Writing raises ValueError where an entry is missing, is not the space's, or has another shape.
     """
     if not isinstance(space, spaces.Dict | spaces.Tuple):
+        refuse_empty("observation", space)
         spec, write = array_codec(space, images)
         return stacked(spec, images), write
     entries, encode = _composite(space, "", images)

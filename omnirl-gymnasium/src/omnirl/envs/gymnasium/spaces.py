@@ -62,6 +62,7 @@ def array_codec(space: spaces.Space[Any], images: Images = UNDECLARED) -> tuple[
 
 def action_codec(space: spaces.Space[Any]) -> tuple[ActionSpec, Decode]:
     """The spec of an action space, and how actions of that spec become the environment's own."""
+    refuse_empty("action", space)
     if isinstance(space, spaces.Discrete):
         return DiscreteAction(int(space.n)), _from_start(int(space.start))
     if isinstance(space, spaces.MultiDiscrete):
@@ -75,6 +76,12 @@ def action_codec(space: spaces.Space[Any]) -> tuple[ActionSpec, Decode]:
     if isinstance(space, spaces.Box):
         return _box_action(space)
     raise UnsupportedSpaceError(f"the action space {short_text(space)} is not supported; {_SUPPORTED} are")
+
+
+def refuse_empty(what: str, space: spaces.Space[Any]) -> None:
+    """Raise UnsupportedSpaceError for a space of one array without a number in it."""
+    if space.shape is not None and 0 in space.shape:
+        raise UnsupportedSpaceError(f"the {what} space {short_text(space)} is empty: it has no numbers")
 
 
 def _vector(shape: tuple[int, ...]) -> tuple[ArraySpec, Encode]:
