@@ -22,7 +22,7 @@ from omnirl.algorithms.shared.bounded_actions.deterministic_losses import (
 )
 from omnirl.algorithms.shared.off_policy.batch_part import BatchPart
 from omnirl.algorithms.shared.off_policy.targets import bootstrapped
-from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors
+from omnirl.algorithms.shared.off_policy.transition_tensors import TransitionTensors, action_tensor
 from omnirl.api import ActContext, ArraySpec, ContinuousAction, EnvSpec, PolicyContext, Transitions
 from omnirl.networks.actor_critic_passes import Passes
 
@@ -316,6 +316,28 @@ def test_k18_noise_has_no_offset_and_is_scaled(algorithm):
         assert explored.min() >= -2.0
         assert explored.max() <= 1.0
         assert (explored == bound).mean() == pytest.approx(0.5, abs=0.05)  # half of the noise leads out
+
+
+WIDE = EnvSpec(ArraySpec((3,)), ContinuousAction((0.0, -1e7, 5.0), (4e6, 3e7, 5.0)))
+
+
+def test_k18_wide_bounds_and_a_single_action_are_scaled_too():
+    """Of 0 to 4e6 and -1e7 to 3e7 the middles and the bounds themselves; of 5 to 5 always 5."""
+    obs = np.zeros((4000, 3), np.float32)
+    for bias, expected in ((0.0, [2e6, 1e7, 5.0]), (50.0, [4e6, 3e7, 5.0]), (-50.0, [0.0, -1e7, 5.0])):
+        action = acting("ddpg", 4000, WIDE, bias).choose_action(obs, act(envs=4000))
+        np.testing.assert_allclose(action[0], expected)
+    policy = part("ddpg", "Policy")(config("ddpg"), WIDE, PolicyContext("sampler", 0, 1, 4000))
+    start = policy.sample_action(obs, act(envs=4000)).action
+    quarters = [np.quantile(start[:, i], (0.25, 0.75)) for i in range(3)]
+    np.testing.assert_allclose(quarters, [[1e6, 3e6], [0.0, 2e7], [5.0, 5.0]], rtol=0.05, atol=1e6)
+    assert set(start[:, 2]) == {5.0}
+
+
+def test_the_learner_takes_actions_of_any_bounds_from_minus_1_to_1():
+    given = np.array([[0.0, -1e7, 5.0], [2e6, 1e7, 5.0], [4e6, 3e7, 5.0]], np.float32)
+    unit = action_tensor(WIDE.action, torch.device("cpu"))(given)
+    assert unit.tolist() == [[-1.0, -1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
 
 
 def test_noise_follows_its_schedule():

@@ -41,6 +41,13 @@ def test_k22_unbounded_actions_need_finite_bounds(algorithm):
     assert "low[1] = -inf" in line
 
 
+def test_k22_the_largest_float32_is_no_bound():
+    line = refusal("sac", ContinuousAction((-1.0, -3.4028235e38), (1.0, 3.4028235e38)))
+    assert (
+        "sac needs finite action bounds: action_space.low[1] = -3.40282e+38 and high[1] = 3.40282e+38" in line
+    )
+
+
 @pytest.mark.parametrize("algorithm", ["ddpg", "td3", "tqc"])
 def test_discrete_actions_are_refused(algorithm):
     line = refusal(algorithm, DiscreteAction(3))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from omnirl.algorithms.plugin import ALGORITHMS
-from omnirl.algorithms.shared.acting.action_head import action_scale
+from omnirl.algorithms.shared.acting.bounded_heads import bounded_scale
 from omnirl.algorithms.shared.acting.observations import network_input
 from omnirl.testing import AlgorithmSuite
 
@@ -39,7 +39,7 @@ class WithReplay(AlgorithmSuite):
         outputs = learner.networks.actor(torch.from_numpy(rows)).detach().numpy()
         if self.inputs(learner) == rows.shape[1]:
             return outputs.argmax(axis=1)
-        center, half_range = action_scale(self.env_specs()["bounded_continuous"].action)
+        center, half_range = bounded_scale(self.env_specs()["bounded_continuous"].action)
         return center + half_range * np.tanh(outputs[:, : len(center)])
 
     @staticmethod

@@ -128,8 +128,11 @@ class ContinuousAction:
 
     @property
     def bounded(self) -> bool:
-        """Whether every bound is finite."""
-        return bool(np.isfinite(self.low).all() and np.isfinite(self.high).all())
+        """Whether every bound is finite, and the range between each two as well: that of the least and the greatest
+        float32, which stand for no bounds, is not."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            low, high = self.bounds()
+            return bool(np.isfinite(high - low).all())
 
     def bounds(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """``(low, high)`` as float32 arrays of shape [A]."""

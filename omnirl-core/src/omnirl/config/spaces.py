@@ -159,6 +159,9 @@ def _first_infinite(action: ContinuousAction) -> str:
         for index, bound in enumerate(bounds):
             if not math.isfinite(bound):
                 return f"action_space.{name}[{index}] = {bound}"
+    for index, (low, high) in enumerate(zip(action.low, action.high)):
+        if not ContinuousAction((low,), (high,)).bounded:
+            return f"action_space.low[{index}] = {low:g} and high[{index}] = {high:g} are none in earnest"
     raise AssertionError("called for bounded actions")
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from omnirl.algorithms.shared.acting.action_head import CategoricalHead, action_scale
+from omnirl.algorithms.shared.acting.action_head import CategoricalHead
 from omnirl.algorithms.shared.acting.distributions import NoiseBlock, normal
 from omnirl.api import ActContext, ActionSpec, Array, ContinuousAction, DiscreteAction
 
@@ -49,11 +49,21 @@ class Stateless:
         """Nothing to restore."""
 
 
+def bounded_scale(spec: ContinuousAction) -> tuple[Array, Array]:
+    """``(center, half_range)`` [A] float32: environment action = center + half_range * action in [-1, 1].
+
+    However far apart the bounds are; where they are one number the half range is 1, so that it becomes 0.
+    """
+    low, high = (np.asarray(bound, np.float64) for bound in (spec.low, spec.high))
+    half_range = np.where(high > low, (high - low) / 2, 1.0)
+    return ((high + low) / 2).astype(np.float32), half_range.astype(np.float32)
+
+
 class ActionScale:
     """Between actions in [-1, 1] and environment units."""
 
     def __init__(self, spec: ContinuousAction) -> None:
-        self._center, self._half_range = action_scale(spec)
+        self._center, self._half_range = bounded_scale(spec)
         self._low, self._high = spec.bounds()
 
     def to_environment(self, action: Array) -> Array:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from omnirl.algorithms.shared.acting.action_head import action_scale
 from omnirl.algorithms.shared.acting.action_masks import action_mask
+from omnirl.algorithms.shared.acting.bounded_heads import bounded_scale
 from omnirl.algorithms.shared.acting.observations import network_input
 from omnirl.api import ActionSpec, Array, ArraySpec, ContinuousAction, Transitions
 
@@ -61,5 +61,5 @@ def action_tensor(spec: ActionSpec, device: torch.device) -> Callable[[Array], T
     """
     if not isinstance(spec, ContinuousAction):
         return lambda actions: torch.from_numpy(actions.reshape(-1, 1)).to(device)
-    center, half_range = (torch.from_numpy(part).to(device) for part in action_scale(spec))
+    center, half_range = (torch.from_numpy(part).to(device) for part in bounded_scale(spec))
     return lambda actions: (torch.from_numpy(actions).to(device) - center) / half_range
