@@ -52,6 +52,34 @@ OVERRIDES = [
     ("runner.on_nan=keep", "runner.on_nan: must be 'drop' or 'error', not 'keep'"),
     ("runner.step_timeout_s=0", "runner.step_timeout_s: must be greater than 0, not 0"),
     ("ray.start_timeout_s=0", "ray.start_timeout_s: must be greater than 0, not 0"),
+    # numbers that would fail, or become infinite, only where they are computed with
+    ("runner.max_steps=1e30", f"runner.max_steps: must be at most {2**63 - 1}, not 1e+30"),
+    ("modules.learner.lr=1e300", "modules.learner.lr: must be at most 3.4e+38, not 1e+300"),
+    ("modules.learner.lr=-1e300", "modules.learner.lr: must be at least -3.4e+38, not -1e+300"),
+    ("runner.save_interval=1e300", "runner.save_interval: must be at most 3.4e+38, not 1e+300"),
+    ("runner.num_samplers=1e5", "runner.num_samplers: must be 'auto' or at most 10000, not 100000.0"),
+    ("runner.num_learners=10001", "runner.num_learners: must be at most 10000, not 10001"),
+    ("runner.num_evaluators=10001", "runner.num_evaluators: must be at most 10000, not 10001"),
+    (
+        "runner.num_envs_per_sampler=100001",
+        "runner.num_envs_per_sampler: must be at most 100000, not 100001",
+    ),
+    ("device.threads=1e5", "device.threads: must be 'auto' or at most 4096, not 100000.0"),
+    (f"seed={'9' * 301}", f"seed: {'9' * 20}... is too large a number (quote the value: seed='\"...\"')"),
+    (f"seed=0x{'f' * 300}", f"seed: 0x{'f' * 18}... is too large a number (quote the value: seed='\"...\"')"),
+    (
+        f"runner.max_updates='{'9' * 301}'",
+        f"runner.max_updates: must be a whole number, not '{'9' * 36}... (text: remove the quotes)",
+    ),
+    (
+        f"runner.log_name={'x' * 201}",
+        "runner.log_name: must be a file name of at most 200 bytes, without the character NUL",
+    ),
+    (
+        'runner.log_name="a\\0"',
+        "runner.log_name: must be a file name of at most 200 bytes, without the character NUL",
+    ),
+    ('seed="5"', "seed: must be a whole number, or one each for learner, sampler and evaluator"),
     # wrong types
     ("runner.max_updates=ten", "runner.max_updates: must be a whole number, not 'ten'"),
     (

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from omnirl.api.config import LARGEST, MOST
 from omnirl.api.errors import PluginError
 from omnirl.api.plugin import AlgorithmSpec, EnvBackendSpec, load_object
 from omnirl.config.sections import RUNNER_SECTIONS, DeviceConfig, RayConfig, RunnerConfig, SeedConfig
@@ -105,6 +106,8 @@ def _corrected(schema: Any) -> Any:
     names = {**_LIMITS, **(_ARRAY_LIMITS if schema.get("type") == "array" else {})}
     corrected = {}
     for key, value in schema.items():
+        if names.get(key, key) in ("minimum", "maximum") and abs(value) in (MOST, LARGEST):
+            continue  # those of every number, which would only hide the limits that are a key's own
         if key in _MAPS:
             corrected[key] = {name: _corrected(item) for name, item in value.items()}
         elif key in ("default", "const", "enum", "examples"):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, field_validator, model_validator
 
-from omnirl.api.config import Config, Flag, NonNegative, NonNegativeInt, Number, Positive, PositiveInt
+from omnirl.api.config import Config, Flag, Int, NonNegative, NonNegativeInt, Number, Positive, PositiveInt
 
 Auto: TypeAlias = Literal["auto"]
+_MOST_PROCESSES, _MOST_ENVIRONMENTS, _MOST_THREADS = 10_000, 100_000, 4096
+_LONGEST_NAME = 200  # bytes: file systems take 255, and a file that is being written has a longer name
+_Seed: TypeAlias = Annotated[Int, Field(ge=0)]  # it is only hashed, so it may be as large as one likes
 
 _ADDRESS = re.compile(r"(?:[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
 RAY_STORE_MINIMUM = 75 * 1024 * 1024
@@ -34,18 +37,21 @@ class RunnerConfig(Config):
 
     num_learners: PositiveInt = Field(
         default=1,
+        le=_MOST_PROCESSES,
         description="number of learner processes, which share every batch out; more than 1 on Ray only",
     )
-    num_samplers: Auto | PositiveInt = Field(
+    num_samplers: Auto | Annotated[PositiveInt, Field(le=_MOST_PROCESSES)] = Field(
         default="auto",
         description="number of sampler processes; auto: CPU cores - learners, at least 1 per learner",
     )
     num_evaluators: NonNegativeInt = Field(
-        default=1, description="number of evaluator processes; 0: no evaluation during training"
+        default=1,
+        le=_MOST_PROCESSES,
+        description="number of evaluator processes; 0: no evaluation during training",
     )
     num_episodes: PositiveInt = Field(default=10, description="episodes of one evaluation per evaluator")
     num_envs_per_sampler: PositiveInt = Field(
-        default=8, description="environments that one sampler steps together"
+        default=8, le=_MOST_ENVIRONMENTS, description="environments that one sampler steps together"
     )
 
     max_updates: PositiveInt | None = Field(
@@ -110,6 +116,10 @@ class RunnerConfig(Config):
     def _plain_name(cls, value: str) -> str:
         if os.path.basename(value) != value or value in (".", ".."):
             raise ValueError(f"must be a file name without a folder, not {value!r}")
+        if "\0" in value or len(value.encode(errors="surrogateescape")) > _LONGEST_NAME:
+            raise ValueError(
+                f"must be a file name of at most {_LONGEST_NAME} bytes, without the character NUL"
+            )
         return value
 
 
@@ -119,7 +129,7 @@ class DeviceConfig(Config):
     learner: Literal["auto", "cpu", "cuda", "gpu"] = Field(
         default="auto", description="device of the learner: cuda, cpu, or auto (cuda where there is one)"
     )
-    threads: Auto | PositiveInt = Field(
+    threads: Auto | Annotated[PositiveInt, Field(le=_MOST_THREADS)] = Field(
         default="auto", description="CPU threads of each learner; auto: CPU cores - samplers, shared out"
     )
 
@@ -132,17 +142,17 @@ class DeviceConfig(Config):
 class SeedConfig(Config):
     """One number for everything, or one per role."""
 
-    learner: NonNegativeInt = Field(
-        default=0, description="seed of the networks and of what the learner draws"
-    )
-    sampler: NonNegativeInt = Field(default=0, description="seed of exploration and of training environments")
-    evaluator: NonNegativeInt = Field(default=0, description="seed of the environments of evaluations")
+    learner: _Seed = Field(default=0, description="seed of the networks and of what the learner draws")
+    sampler: _Seed = Field(default=0, description="seed of exploration and of training environments")
+    evaluator: _Seed = Field(default=0, description="seed of the environments of evaluations")
 
     @model_validator(mode="before")
     @classmethod
     def _from_number(cls, value: Any) -> Any:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return {"learner": value, "sampler": value, "evaluator": value}
+        if not isinstance(value, Mapping):
+            raise ValueError("must be a whole number, or one each for learner, sampler and evaluator")
         return value
 
     def plain(self) -> int | Mapping[str, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -21,6 +22,7 @@ Position = tuple[int, int]
 
 MAX_DEPTH = 40
 MAX_NODES = 20_000
+MAX_DIGITS = 300
 _TAG = "tag:yaml.org,2002:"
 _RULES: tuple[tuple[str, re.Pattern[str], list[str]], ...] = (
     ("null", re.compile(r"(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
@@ -141,7 +143,8 @@ def scalar(text: str) -> Any:
     """What a plain (unquoted) scalar means."""
     for name, pattern, _ in _RULES:
         if pattern.match(text):
-            return _value(name, text)
+            with suppress(OverflowError):
+                return _value(name, text)
     return text
 
 
@@ -169,6 +172,9 @@ def _build(node: yaml.Node, path: Path, positions: dict[Path, Position], mistake
     if isinstance(node, yaml.ScalarNode) and kind in ("str", "null", "bool", "int", "float"):
         try:
             return node.value if kind == "str" else _value(kind, node.value)
+        except OverflowError:
+            mistakes.append((line, column, f"{node.value[:20]}... is too large a number"))
+            return None
         except ValueError:
             mistakes.append((line, column, f"{node.value[:40]!r} is no {kind}"))
             return None
@@ -197,6 +203,8 @@ def _value(kind: str, text: str) -> Any:
             raise ValueError(text)
         return text.lower() == "true"
     if kind == "int":
+        if len(text) > MAX_DIGITS:  # beyond any use, and beyond what Python reads or writes
+            raise OverflowError
         bases = {"0o": 8, "0x": 16}
         return int(text[2:], bases[text[:2]]) if text[:2] in bases else int(text)
     lowered = text.lower()
