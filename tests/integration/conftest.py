@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import runpy
@@ -15,7 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import psutil
@@ -221,3 +222,21 @@ def refused(
         return err.splitlines()
 
     return lines
+
+
+@pytest.fixture(scope="module")
+def module_at() -> Iterator[Callable[[Path], ModuleType]]:
+    """``module_at(path)`` -> a script that is no part of a package. It may import what lies beside it; all of that is
+    forgotten after the tests of a file."""
+    before, folders = set(sys.modules), set()
+    with pytest.MonkeyPatch.context() as patch:
+
+        def imported(path: Path) -> ModuleType:
+            folders.add(path.parent)
+            patch.syspath_prepend(str(path.parent))
+            return importlib.import_module(path.stem)
+
+        yield imported
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "").parent in folders:
+            del sys.modules[name]

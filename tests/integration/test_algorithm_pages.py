@@ -4,9 +4,8 @@ the pages show the results that are published and no others.
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -45,15 +44,8 @@ def algorithms() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def parts() -> ModuleType:
-    """docs/algorithm_parts.py, which is no part of a package."""
-    spec = importlib.util.spec_from_file_location("algorithm_parts", DOCS / "algorithm_parts.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def parts(module_at: Callable[[Path], ModuleType]) -> ModuleType:
+    return module_at(DOCS / "algorithm_parts.py")
 
 
 def test_there_is_a_page_for_each_algorithm_and_for_nothing_else() -> None:

@@ -7,13 +7,13 @@ documentation's table of algorithms and spaces says the same.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -240,14 +240,10 @@ def test_k22_what_is_said(name: str, space: str, line: str, zoo: str) -> None:
     assert line in told
 
 
-def test_the_table_of_the_documentation_says_what_is_tried_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))  # what it imports lies beside it
-    path = Path(__file__).parents[2] / "docs" / "generate.py"
-    specification = importlib.util.spec_from_file_location("generate_for_test", path)
-    assert specification is not None
-    assert specification.loader is not None
-    generate = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(generate)
+def test_the_table_of_the_documentation_says_what_is_tried_here(
+    module_at: Callable[[Path], ModuleType],
+) -> None:
+    generate = module_at(Path(__file__).parents[2] / "docs" / "generate.py")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in generate.spaces() if line]
     table = {row[0]: dict(zip(rows[0][1:], row[1:], strict=True)) for row in rows}
     for name, algorithm in ALGORITHMS.items():

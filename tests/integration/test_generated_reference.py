@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -18,16 +18,8 @@ ITEMS = "### Items of `env.wrappers` of gymnasium"
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[str]:
-    """The page, by docs/generate.py, which is no part of a package."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(DOCS))  # what it imports lies beside it
-        spec = importlib.util.spec_from_file_location("generate_reference", DOCS / "generate.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield "\n".join(module.configuration())
+def page(module_at: Callable[[Path], ModuleType]) -> str:
+    return "\n".join(module_at(DOCS / "generate.py").configuration())
 
 
 def rows(page: str, heading: str) -> list[list[str]]:

@@ -22,14 +22,20 @@ while True:
 """
 
 
-def test_a_relative_run_folder_is_the_one_where_the_command_was_given(
-    start: Callable[..., Any], tmp_path: Path, read: Any
-) -> None:
+@pytest.fixture
+def train(start: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """``train(*options)`` -> a run of three updates in the folder ``run``, on a cluster that is there."""
     address = tmp_path / "address"
     head = start(code=HEAD)
     head.until(lambda: address.exists() and address.read_text(encoding="utf-8"))
-    command = ("train", "cartpole-ppo", "--run-dir", "run", "--address", address.read_text(encoding="utf-8"))
-    run = start(*command, "--updates", "3", "runner.num_episodes=2")
+    where = ("--run-dir", "run", "--address", address.read_text(encoding="utf-8"))
+    return lambda *options: start("train", "cartpole-ppo", *where, "--updates", "3", *options)
+
+
+def test_a_relative_run_folder_is_the_one_where_the_command_was_given(
+    train: Callable[..., Any], tmp_path: Path, read: Any
+) -> None:
+    run = train("runner.num_episodes=2")
     assert run.wait(120) == 0, run.output
     assert {"agent_3.pth", "checkpoint.ckpt", "log.csv"} <= {
         path.name for path in (tmp_path / "run").iterdir()
@@ -38,18 +44,12 @@ def test_a_relative_run_folder_is_the_one_where_the_command_was_given(
 
 
 def test_several_learners_meet_at_the_address_of_a_node(
-    start: Callable[..., Any], tmp_path: Path, read: Any
+    train: Callable[..., Any], tmp_path: Path, read: Any
 ) -> None:
-    address = tmp_path / "address"
-    head = start(code=HEAD)
-    head.until(lambda: address.exists() and address.read_text(encoding="utf-8"))
-    command = (
-        *("train", "cartpole-ppo", "--run-dir", "run", "--address", address.read_text(encoding="utf-8")),
-        *("--updates", "3", "runner.num_evaluators=0", "runner.num_learners=2"),
-    )
-    refused = start(*command, "--samplers", "4")
+    learners = ("runner.num_evaluators=0", "runner.num_learners=2")
+    refused = train(*learners, "--samplers", "4")
     assert refused.wait(60) == 6, refused.output
     assert "the run needs 6 CPUs" in refused.output
-    run = start(*command, "--samplers", "2")
+    run = train(*learners, "--samplers", "2")
     assert run.wait(120) == 0, run.output
     assert read.rows(tmp_path / "run")[-1]["updates"] == "3"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -17,29 +16,13 @@ FOLDER = Path(__file__).parents[1] / "learning"
 
 
 @pytest.fixture(scope="module")
-def ladder() -> Iterator[ModuleType]:
-    """The module ``ladder``, which lies beside the script that uses it."""
-    yield loaded("ladder")
-    del sys.modules["ladder"]
+def ladder(module_at: Callable[[Path], ModuleType]) -> ModuleType:
+    return module_at(FOLDER / "ladder.py")
 
 
-@pytest.fixture
-def train_ladder(ladder: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The script; it puts its folder on the path and imports what lies beside."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    yield loaded("train_ladder")
-    for name in ("train_ladder", "report"):
-        sys.modules.pop(name, None)
-
-
-def loaded(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look there
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="module")
+def train_ladder(module_at: Callable[[Path], ModuleType]) -> ModuleType:
+    return module_at(FOLDER / "train_ladder.py")
 
 
 def test_every_row_trains_a_preset_that_is_there(ladder: ModuleType) -> None:

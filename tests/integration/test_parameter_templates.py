@@ -3,9 +3,7 @@ its default."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -22,16 +20,8 @@ SPECS = {spec.name: spec for spec in ALGORITHMS}
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    """examples/algorithms/generate.py, which is no part of a package."""
-    spec = importlib.util.spec_from_file_location("template_script", FOLDER / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+def script(module_at: Callable[[Path], ModuleType]) -> ModuleType:
+    return module_at(FOLDER / "generate.py")
 
 
 def test_each_algorithm_has_its_template(script: ModuleType) -> None:
