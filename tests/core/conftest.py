@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -236,3 +237,24 @@ def run_info() -> Callable[..., Any]:
         return RunInfo(**(told | changes))
 
     return info
+
+
+@pytest.fixture
+def stands_for(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """``stands_for(module, stub, *names)``: functions of a module give way to the stub's methods, which are called
+    only with what the functions themselves take."""
+
+    def checked(function: Callable[..., Any], stub: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            signature.bind(*args, **kwargs)
+            return stub(*args, **kwargs)
+
+        return call
+
+    def replace(module: Any, stub: Any, *names: str) -> None:
+        for name in names:
+            monkeypatch.setattr(module, name, checked(getattr(module, name), getattr(stub, name)))
+
+    return replace

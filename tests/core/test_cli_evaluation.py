@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 from pathlib import Path
@@ -25,21 +24,12 @@ FIGURES = {
 class Recorder:
     """Stands for omnirl.run: takes what the real functions take and remembers it."""
 
-    def __init__(self, monkeypatch) -> None:
+    def __init__(self, stands_for) -> None:
         self.configured: tuple = ()
         self.overrides: list[str] = []
         self.asked: dict = {}
         self.figures = dict(FIGURES)
-        for name in ("configure", "evaluate"):
-            signature = inspect.signature(getattr(omnirl.run, name))
-            monkeypatch.setattr(omnirl.run, name, self._checked(signature, getattr(self, name)))
-
-    def _checked(self, signature, function):
-        def call(*args, **kwargs):
-            signature.bind(*args, **kwargs)
-            return function(*args, **kwargs)
-
-        return call
+        stands_for(omnirl.run, self, "configure", "evaluate")
 
     def configure(self, *sources, overrides=()):
         self.configured, self.overrides = sources, list(overrides)
@@ -57,8 +47,8 @@ class Recorder:
 
 
 @pytest.fixture
-def recorder(monkeypatch):
-    return Recorder(monkeypatch)
+def recorder(stands_for):
+    return Recorder(stands_for)
 
 
 @pytest.fixture

@@ -76,6 +76,17 @@ class Team:
         watching = options.pop("observer_objects", [])
         return omnirl.run.train(config, observer_objects=[self, *watching], **options)
 
+    def before_building(self, happens: Callable[[Any], None]) -> None:
+        """Call ``happens`` with a rank's context before its learner is built."""
+        learner = self.modules.TeamLearner
+        original = learner.__init__
+
+        def build(built: Any, config: Any, spec: Any, context: Any) -> None:
+            happens(context)
+            original(built, config, spec, context)
+
+        self.monkeypatch.setattr(learner, "__init__", build)
+
     def event(self, text: str) -> None:
         self.told.append(text)
 
@@ -210,52 +221,40 @@ def test_a_rank_that_raises_ends_the_run_though_another_waits_for_it(
         team.train(team.config(tmp_path / "a"))
 
 
-def test_a_rank_that_cannot_be_built_is_told_though_another_waits_for_it(
-    tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def build(self: Any, config: Any, spec: Any, context: Any) -> None:
+def test_a_rank_that_cannot_be_built_is_told_though_another_waits_for_it(tmp_path: Path, team: Team) -> None:
+    def refuse(context: Any) -> None:
         if context.rank == 1:
             raise ConfigError("modules.learner: not on this machine")
-        original(self, config, spec, context)
 
-    original = team.modules.TeamLearner.__init__
-    monkeypatch.setattr(team.modules.TeamLearner, "__init__", build)
+    team.before_building(refuse)
     with pytest.raises(ConfigError, match="not on this machine"):
         team.train(team.config(tmp_path / "a"))
 
 
-def test_the_reason_counts_and_not_that_another_rank_noticed(
-    tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reason_counts_and_not_that_another_rank_noticed(tmp_path: Path, team: Team) -> None:
     """Rank 0 is told first, its connection being gone, that it has lost rank 1, which only then says why."""
 
-    def build(self: Any, config: Any, spec: Any, context: Any) -> None:
+    def leave_and_refuse(context: Any) -> None:
         if context.rank == 1:
             team.modules.Table.at(context.rendezvous, context.world_size).barrier.abort()
             threading.Event().wait(0.5)
             raise ConfigError("modules.learner: not on this machine")
-        original(self, config, spec, context)
 
-    original = team.modules.TeamLearner.__init__
-    monkeypatch.setattr(team.modules.TeamLearner, "__init__", build)
+    team.before_building(leave_and_refuse)
     with pytest.raises(ConfigError, match="not on this machine"):
         team.train(team.config(tmp_path / "a"))
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_port_that_was_taken_in_between_is_tried_again_once(
-    tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
+def test_a_port_that_was_taken_in_between_is_tried_again_once(tmp_path: Path, team: Team, times: int) -> None:
     taken: list[str] = []
 
-    def build(self: Any, config: Any, spec: Any, context: Any) -> None:
+    def find_it_taken(context: Any) -> None:
         if context.rank == 0 and len(taken) < times:
             taken.append(context.rendezvous)
             raise OSError(98, "Address already in use")
-        original(self, config, spec, context)
 
-    original = team.modules.TeamLearner.__init__
-    monkeypatch.setattr(team.modules.TeamLearner, "__init__", build)
+    team.before_building(find_it_taken)
     if times == 2:
         with pytest.raises(WorkersFailedError, match="learner 0 could not start: OSError"):
             team.train(team.config(tmp_path / "a"))
