@@ -42,6 +42,8 @@ class EpisodeTotals:
 
     def add(self, rollout: Rollout) -> list[tuple[float, int]]:
         """Add a rollout; return (return, length) of the episodes that ended in it, in order of time."""
+        # An episode may begin here without an end before: after a restart that could not repeat the last one.
+        self.total[rollout.first[0]], self.length[rollout.first[0]] = 0.0, 0
         # Lists of Python's floats: an episode's span is short, and a call of numpy takes longer than its sum.
         rewards = rollout.reward.T.tolist()
         finished: list[tuple[float, int]] = []
