@@ -120,10 +120,17 @@ def test_a_resume_cuts_the_file_back_and_keeps_one_header(tmp_path, started):
 def test_a_resume_keeps_the_row_of_the_checkpoint_itself(tmp_path, started):
     first = started(tmp_path)
     first.metrics(row(10))
-    first.metrics(row(20))
+    first.metrics(row(20, train_return=7.5))
+    kept = (tmp_path / "log.csv").read_bytes()
     second = started(tmp_path, resumed_from=20)
+    second.metrics(row(20))  # it waited for an evaluation when the run was saved
+    assert (tmp_path / "log.csv").read_bytes() == kept
+    second.metrics(row(30))
+    second.rewound(10)
+    second.metrics(row(20))
     with pytest.raises(ValueError, match="after that of update 20"):
         second.metrics(row(20))
+    assert updates_of(tmp_path / "log.csv") == [10, 20]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ import omnirl.run
 from omnirl.api import RunSummary
 from omnirl.api.errors import CheckpointError, ConfigError, NotFoundError, WorkersFailedError
 from omnirl.runtime import checkpoint, saving, setup
+from omnirl.runtime import train as train_loop
 from omnirl.runtime.learner import LearnerWorker
 from omnirl.runtime.supervision import Slot
 from omnirl.runtime.transport import LocalRef, LocalTransport, Ref, Worker, WorkerDiedError
@@ -194,9 +197,6 @@ def test_a_resumed_run_equals_one_never_interrupted(
 
         def metrics(self, row: dict[str, Any]) -> None:
             if row["updates"] >= self.after:
-                import os
-                import signal
-
                 os.kill(os.getpid(), signal.SIGTERM)
                 self.after = 10**9
 
@@ -304,6 +304,142 @@ def test_a_learner_refuses_a_checkpoint_that_was_replaced_since_the_driver_read_
         learner.restore(path, 7)
     learner.restore(path, 12)
     assert learner.updates == 12
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [(20, [""] * 10 + ["5.0"]), (90, [""] * 11)],
+    ids=["a rollout in the middle", "the last rollout"],
+)
+def test_a_run_that_ends_short_of_its_updates_is_evaluated_at_its_end(
+    tmp_path: Path, at: int, expected: list[str], read: Any
+) -> None:
+    """Of the 12 rollouts that the steps allow one is refused. The row of the last update is written before it is known
+    that a refused rollout was the last one."""
+    env = {"module": "omnirl.testing.environments", "id": "bad", "mode": "nan_reward", "at": at, "times": 1}
+    env["length"] = 5
+    limits = {"runner__max_updates": None, "runner__max_steps": 12 * 8}
+    config = settings(tmp_path / "a", env=env, runner__num_envs_per_sampler=1, **limits)
+    summary = train(config)
+    assert (summary.updates, summary.env_steps, summary.stored_steps) == (11, 96, 88)
+    assert [row["eval_return_mean"] for row in read.rows(tmp_path / "a")] == expected
+    assert summary.evaluation["return_mean"] == 5.0
+
+
+@pytest.mark.parametrize(("lead", "exact"), [(0, True), (3, False)])
+def test_only_lock_step_is_called_exact(tmp_path: Path, lead: int, exact: bool) -> None:
+    assert train(settings(tmp_path / "a", **REPLAY, runner__max_lead=lead)).exact is exact
+
+
+class SlowEvaluations(JitteryTransport):
+    """Answers the evaluations whose numbers, from 1, are in ``slow`` only when everything else has been, or never."""
+
+    def __init__(self, slow: Sequence[int]) -> None:
+        super().__init__(1)
+        self.slow, self.count = slow, 0
+        self.late: list[Ref] = []
+
+    def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[LocalRef, ...]:
+        refs = super().call(worker, method, *args, returns=returns)
+        if method == "evaluate":
+            self.count += 1
+            if self.count in self.slow:
+                self.late.extend(refs)
+        return refs
+
+    def wait(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
+        ready = [ref for ref in refs if not any(ref is late for late in self.late)]
+        if not ready:
+            time.sleep(0.01)
+        return ready
+
+
+def test_rows_that_wait_for_an_evaluation_survive_the_death_of_the_learner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
+) -> None:
+    """Without lock-step a save waits for no evaluation: that of update 4 is lost with the learner, its row is not."""
+
+    class Dying(SlowEvaluations):
+        saved = False
+
+        def call(self, worker: Worker, method: str, *args: Any, returns: int = 1) -> tuple[LocalRef, ...]:
+            refs = super().call(worker, method, *args, returns=returns)
+            if method == "save" and args[0].version == 7 and not self.saved:
+                self.saved, self.dying = True, {"learner": 1}
+            return refs
+
+    use_transport(monkeypatch, lambda: Dying([1]))
+    options = {**REPLAY, "runner__max_lead": 1, "runner__eval_interval": 4, "runner__save_interval": 0}
+    folder = tmp_path / "a"
+    summary = train(settings(folder, **options))
+    assert (summary.updates, summary.restarts) == (12, 1)
+    log = read.rows(folder)
+    assert [int(row["updates"]) for row in log] == list(range(1, 13))
+    assert [row["updates"] for row in log if row["eval_return_mean"]] == ["8", "12"]
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["before the row was sent", "after"])
+def test_rows_that_wait_for_an_evaluation_are_part_of_a_checkpoint(
+    tmp_path: Path, killed: bool, read: Any
+) -> None:
+    """A killed run may have written them already, with their figures: those stay."""
+    folder = tmp_path / "a"
+    options = {**REPLAY, "runner__max_lead": 1, "runner__eval_interval": 4}
+    train(settings(folder, **options))
+    rows = read.rows(folder)
+    path = folder / checkpoint.CURRENT
+    manifest, tree = checkpoint.read(path)
+    evaluated, last = ({**row, "updates": int(row["updates"])} for row in (rows[7], rows[11]))
+    assert evaluated["eval_return_mean"] == "5.0"
+    waiting = [
+        {name: value for name, value in row.items() if not name.startswith("eval_")}
+        for row in (evaluated, last)
+    ]
+    tree["driver"]["logbook"].update(waiting=waiting, pending=[8, 12])
+    checkpoint.write(path, {**manifest, "finished": False}, tree)
+    if not killed:
+        log = folder / "log.csv"
+        log.write_text("\n".join(log.read_text().splitlines()[:8]) + "\n")
+    told: list[str] = []
+
+    class Told:
+        def event(self, text: str) -> None:
+            told.append(text)
+
+    summary = train(settings(folder, **options), observer_objects=[Told()])
+    assert (summary.status, summary.evaluation["return_mean"]) == ("finished", 5.0)
+    assert told == []
+    found = [row["eval_return_mean"] for row in read.rows(folder) if row["updates"] in ("8", "12")]
+    assert found == (["5.0", "5.0"] if killed else ["", "5.0"])
+
+
+@pytest.mark.parametrize("stopped_at", [12, 9], ids=["the last update", "an update of the middle"])
+def test_a_run_that_is_asked_to_stop_does_not_wait_for_a_long_evaluation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped_at: int, read: Any
+) -> None:
+    """The newest version's is played when the run goes on, so that the whole is the run that was not interrupted."""
+    monkeypatch.setattr(train_loop, "_PATIENCE_SECONDS", 0.1)
+    options = {"runner__eval_interval": 3, "modules__learner": {"sleep": 0.02}}
+    train(settings(tmp_path / "whole", **options))
+    number = {9: 3, 12: 4}[stopped_at]  # of the evaluations of updates 3, 6, 9, 12
+
+    class Stopping(SlowEvaluations):
+        def wait(self, refs: Sequence[Ref], timeout: float) -> list[Ref]:
+            if self.count == number:
+                signal.raise_signal(signal.SIGINT)
+                self.count += 1
+            return super().wait(refs, timeout)
+
+    use_transport(monkeypatch, lambda: Stopping([number]))
+    folder = tmp_path / "parts"
+    summary = train(settings(folder, **options))
+    assert (summary.status, summary.message, summary.updates) == ("interrupted", "SIGINT", stopped_at)
+    assert summary.exact
+    use_transport(monkeypatch, LocalTransport)
+    summary = train(settings(folder, **options))
+    assert (summary.status, summary.exact) == ("finished", True)
+    assert read.comparable(folder) == read.comparable(tmp_path / "whole")
+    assert read.content(folder) == read.content(tmp_path / "whole")
 
 
 def test_a_learner_that_keeps_dying_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

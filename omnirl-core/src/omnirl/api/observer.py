@@ -71,8 +71,8 @@ class Progress:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """How a run ended. status: ``"finished"``, ``"interrupted"`` or ``"failed"``; exact: whether a resume (if any)
-    and the run repeat exactly; evaluation: the final evaluation's figures by name."""
+    """How a run ended. status: ``"finished"``, ``"interrupted"`` or ``"failed"``; exact: whether the run, a resume
+    included, repeats exactly, which takes lock-step on the CPU; evaluation: the final evaluation's figures by name."""
 
     status: str
     run_dir: str

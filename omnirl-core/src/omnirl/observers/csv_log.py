@@ -29,7 +29,7 @@ class CsvLog(ObserverBase):
         self._path = Path()
         self._columns: tuple[str, ...] = ()
         self._file: TextIO | None = None
-        self._last = -1
+        self._last = self._kept = -1
 
     def run_started(self, run: RunInfo) -> None:
         """Begin the file, or cut the one that is there back to the checkpoint."""
@@ -40,12 +40,14 @@ class CsvLog(ObserverBase):
         if run.resumed_from is not None and self._path.exists():
             self._keep_other_columns(run.resumed_from)
             self._rewrite(run.resumed_from)
+            self._kept = self._last
         else:
             self._rewrite(None)
 
     def metrics(self, row: Mapping[str, Value]) -> None:
         """Append a row.
 
+        One that was in the file when the run went on stays as it is.
         Raises ValueError where ``updates`` does not rise or the row has a figure without a column: either
         would make the file unreadable for those who plot it.
         """
@@ -53,6 +55,8 @@ class CsvLog(ObserverBase):
         if unknown:
             raise ValueError(f"{self._path.name} has no column {', '.join(unknown)}")
         updates = row["updates"]
+        if isinstance(updates, int) and updates <= self._kept:
+            return  # it waited for an evaluation when the run was saved, and had its figures before the run was killed
         if not isinstance(updates, int) or updates <= self._last:
             raise ValueError(
                 f"{self._path.name}: a row of update {updates} after that of update {self._last}"
@@ -99,6 +103,7 @@ class CsvLog(ObserverBase):
         finally:
             partial.unlink(missing_ok=True)
         self._last = int(kept[-1]["updates"]) if kept else -1
+        self._kept = min(self._kept, self._last)
         self._file = self._path.open("a", encoding="utf-8", newline="")
 
     def _keep_other_columns(self, updates: int) -> None:

@@ -59,9 +59,10 @@ class Evaluations:
             if slot.busy_since is None and slot.index not in self._queue[0].episodes and not slot.resting:
                 self._send(slot)
 
-    def forget(self) -> None:
-        """Drop what runs and what waits: it belongs to a time that no longer counts."""
-        self._queue = []
+    def forget(self) -> list[int]:
+        """Drop what runs and what waits, since it no longer counts; returns the versions."""
+        dropped, self._queue = self._queue, []
+        return [evaluation.counters["updates"] for evaluation in dropped]
 
     def failed(self, slot: Slot, failure: Failure) -> None:
         """Replace an evaluator; ``look`` gives the new one its part."""

@@ -7,7 +7,7 @@ them. What has been seen since the last row is part of a checkpoint, so a resume
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -60,6 +60,7 @@ class LogBook:
         self._lengths: list[int] = []
         self.episodes = 0
         self.last_row = -1
+        self._sent = -1
         self._last_steps = 0
         self._last_updates = 0
         self._last_wall = 0.0
@@ -122,11 +123,22 @@ class LogBook:
 
     def _release(self) -> None:
         while self._waiting and self._waiting[0]["updates"] not in self._pending:
-            self._send(self._waiting.pop(0))
+            row = self._waiting.pop(0)
+            self._sent = cast(int, row["updates"])
+            self._send(row)
+
+    def go_on(self, version: int) -> bool:
+        """Send what waits for evaluations that nobody plays any more; returns whether one of ``version``, whose weights
+        are there, is to be played again."""
+        self._pending &= {version}
+        self._release()
+        return bool(self._pending)
 
     def state_dict(self) -> dict[str, Any]:
-        """What has been seen since the last row."""
+        """What has been seen since the last row, and the rows that wait for an evaluation."""
         return {
+            "waiting": [dict(row) for row in self._waiting],
+            "pending": sorted(self._pending),
             "lags": list(self._lags),
             "returns": list(self._returns),
             "lengths": list(self._lengths),
@@ -135,8 +147,14 @@ class LogBook:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore; rows that were waiting belong to a time that no longer counts."""
-        self._waiting, self._pending = [], set()
+        """Restore. Rows that were waiting then and have been sent since are not sent again."""
+        self._waiting = [
+            {name: row.get(name) for name in self._names}
+            for row in state.get("waiting", ())
+            if row["updates"] > self._sent
+        ]
+        self._pending = {int(version) for version in state.get("pending", ())}
         self._lags, self._returns = [int(x) for x in state["lags"]], [float(x) for x in state["returns"]]
         self._lengths = [int(x) for x in state.get("lengths", ())]
         self.episodes, self.last_row = int(state["episodes"]), int(state["last_row"])
+        self._sent = min(self._sent, self.last_row)

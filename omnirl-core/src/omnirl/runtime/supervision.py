@@ -68,6 +68,12 @@ class Crew:
         """Samplers and evaluators."""
         return [*self.samplers, *self.evaluators]
 
+    @property
+    def resting(self) -> bool:
+        """Whether a worker pauses. To be asked before work is given out: one whose pause ends in between gets its work
+        in the next round."""
+        return any(slot.resting for slot in self.slots)
+
     def start(self) -> bool:
         """Wait until every worker is built. Returns whether all environments can be seeded.
 

@@ -7,6 +7,7 @@ rollouts are taken in the order of their requests, so a run is the same on every
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from omnirl.runtime.failures import Failure, LearnerDiedError
 from omnirl.runtime.health import Health
 from omnirl.runtime.learners import Advance
 from omnirl.runtime.logbook import LogBook
+from omnirl.runtime.milestones import Milestones
 from omnirl.runtime.pacing import Pacing, StopTarget
 from omnirl.runtime.plan import WorkerPlan
 from omnirl.runtime.recovery import Recovery
@@ -35,6 +37,7 @@ from omnirl.runtime.watch import Watch
 
 _WAIT_SECONDS = 0.2
 _REST_SECONDS = 0.02
+_PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class TrainLoop:
         self.settings, self.transport, self.observers, self.stop = settings, transport, observers, stop
         self.resumed = resumed
         self.lock_step = plan.flow.max_lead == 0
+        self.repeatable = self.lock_step and plan.device == "cpu"
         self.pacing = Pacing.fresh(plan.flow, plan.rollout_steps, target)
         self.logbook = LogBook(settings.columns, lambda row: observers.send("metrics", row))
         best = BestAgents(settings.saves.keep_best)
@@ -75,6 +79,9 @@ class TrainLoop:
         driver = resumed.tree["driver"] if resumed else {}
         self.crew = Crew(transport, plan, driver.get("incarnations", {}))
         self.handlers: Handlers = {}
+        self.milestones = Milestones(
+            self.pacing, settings.eval_interval, settings.log_interval, plan.num_evaluators
+        )
         self.health = Health(self.pacing, settings.on_nan, self._tell)
         self.collecting = Collecting(
             self.crew, self.pacing, self.handlers, self._seen, self.health.sick, self._lost
@@ -90,7 +97,7 @@ class TrainLoop:
 
     def run(self) -> RunSummary:
         """Train until the stop target, or until a stop is requested; then save."""
-        self.state.exact = self.crew.start()
+        self.state.exact = self.crew.start() and self.repeatable
         if self.resumed is not None:
             self.saves.restore(self.resumed)
         self.state.begin()
@@ -106,13 +113,15 @@ class TrainLoop:
     def _train(self) -> RunSummary:
         self.collecting.begin()
         self.weights = self.crew.learners.weights()
+        if self.logbook.go_on(self.pacing.updates):
+            self.evaluations.ask(self.state.counters, self.weights)
         while not (self.pacing.finished() or self.state.reached or self.stop.signal):
             self._round()
         self._drain()
         finished = not self.stop.signal
         if finished:
             self.health.finished()
-            self._last_row()
+            finished = self._last_row()
         self.saves.last(finished=finished)
         status = "finished" if finished else "interrupted"
         return self.state.summary(status, self.settings.saves.run_dir, self.crew.restarts)
@@ -141,7 +150,7 @@ class TrainLoop:
     # ---------------------------------------------------------------- one round
 
     def _round(self) -> None:
-        resting = self._resting()
+        resting = self.crew.resting
         if self.save_due:
             self._hand_over()
         else:
@@ -156,11 +165,6 @@ class TrainLoop:
         if self.state.meter.glance_due():
             glance = self.state.meter.glance(self.pacing, self.state.evaluation, self.crew)
             self.observers.send("progress", glance)
-
-    def _resting(self) -> bool:
-        """Whether a worker pauses. Asked before work is given out: one whose pause ends in between gets its work in
-        the next round."""
-        return any(slot.resting for slot in self.crew.slots)
 
     def _wait(self, resting: bool) -> None:
         self.evaluations.look()
@@ -180,12 +184,26 @@ class TrainLoop:
         busy = self.collecting.busy or self.learning
         return not busy and not (self.lock_step and self.evaluations.outstanding)
 
-    def _drain(self) -> None:
-        """Let everything in flight arrive, so that the last checkpoint is exact."""
-        while self.collecting.busy or self.learning or self.evaluations.outstanding:
-            resting = self._resting()
+    def _drain(self) -> bool:
+        """Let everything in flight arrive, so that the last checkpoint is exact. Where the run was asked to stop, that
+        does not include evaluations that take long: False where one was given up."""
+        asked = math.inf
+        while (busy := self.collecting.busy or self.learning) or self.evaluations.outstanding:
+            if self.stop.signal:
+                asked = min(asked, time.monotonic())
+            if not busy and time.monotonic() - asked > _PATIENCE_SECONDS:
+                self._give_up_evaluations()
+                return False
+            resting = self.crew.resting
             self._hand_over()
             self._wait(resting)
+        return True
+
+    def _give_up_evaluations(self) -> None:
+        """The newest version's is played when the run goes on, with the checkpoint's weights; others are lost."""
+        given_up = self.evaluations.forget()
+        self.state.exact &= given_up == [self.pacing.updates]
+        self._tell(f"asked to stop, so not waited for: evaluation of update {', '.join(map(str, given_up))}")
 
     # ---------------------------------------------------------------- updates
 
@@ -195,8 +213,8 @@ class TrainLoop:
         if self.settings.stop_return is not None and self.evaluations.outstanding:
             self._hand_over()  # whether there is a next update depends on the evaluation
             return
-        limit = self._next_row()
-        if self.evaluations.outstanding >= 2 and self._evaluates(limit):
+        limit = self.milestones.next_row()
+        if self.evaluations.outstanding >= 2 and self.milestones.evaluates(limit):
             limit -= 1  # one evaluation runs and one waits: the next may not become due yet
         updates = min(self.pacing.updates_allowed(), limit - self.pacing.updates)
         if updates > 0 or self.collecting.waiting:
@@ -213,25 +231,11 @@ class TrainLoop:
             updates=updates,
             env_steps=self.pacing.collected,
             row_due=self.state.meter.row_age() >= self.settings.log_interval,
-            row_at=self._next_row(),
+            row_at=self.milestones.next_row(),
         )
         self.learning = True
         for ref in advance.refs:
             self.handlers[ref] = lambda ready: self._advanced(advance, ready)
-
-    def _next_row(self) -> int:
-        """The next version that must have a row: an evaluation, the stop, or every update."""
-        updates, target = self.pacing.updates, self.pacing.target.updates
-        if self.settings.log_interval == 0:
-            return updates + 1
-        interval = self.settings.eval_interval
-        return min(target, (updates // interval + 1) * interval) if interval else target
-
-    def _evaluates(self, version: int) -> bool:
-        if not self.crew.evaluators:
-            return False
-        interval = self.settings.eval_interval
-        return version == self.pacing.target.updates or bool(interval and version % interval == 0)
 
     def _advanced(self, advance: Advance, ref: Ref) -> None:
         report = advance.arrived(ref)
@@ -244,7 +248,7 @@ class TrainLoop:
         self.state.meter.advanced(self.pacing)
         self.saves.ended(report.saves)
         if report.metrics is not None:
-            self._row(report.metrics, evaluates=self._evaluates(report.updates))
+            self._row(report.metrics, evaluates=self.milestones.evaluates(report.updates))
 
     def _row(self, metrics: Mapping[str, float], *, evaluates: bool) -> None:
         self.logbook.row(self.pacing, self.state.meter.wall(), metrics, evaluated=evaluates)
@@ -252,12 +256,17 @@ class TrainLoop:
         if evaluates:
             self.evaluations.ask(self.state.counters, self.weights)
 
-    def _last_row(self) -> None:
-        """The row and the evaluation of the last version, where the run ended short of its target."""
-        if self.pacing.updates in (0, self.logbook.last_row):
-            return
-        self._row(self.crew.learners.metrics(), evaluates=bool(self.crew.evaluators))
-        self._drain()
+    def _last_row(self) -> bool:
+        """The row and the evaluation of the last version, where the run ended short of its target. False where the
+        evaluation was given up."""
+        updates, evaluates = self.pacing.updates, bool(self.crew.evaluators)
+        if updates == 0:
+            return True
+        if updates != self.logbook.last_row:
+            self._row(self.crew.learners.metrics(), evaluates=evaluates)
+        elif evaluates and updates != self.state.evaluated_version:  # its row stands already
+            self.evaluations.ask(self.state.counters, self.weights)
+        return self._drain()
 
     # ---------------------------------------------------------------- what happened
 
