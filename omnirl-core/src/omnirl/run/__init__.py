@@ -105,10 +105,10 @@ def train(
 
 def _run(prepared: PreparedRun, watchers: ObserverThread, local: bool) -> RunSummary:
     config, plan = prepared.config, prepared.plan
-    # The handlers come after ray.init, which sets its own.
     folder = Path(prepared.settings.saves.run_dir)
     transport_of_run = _transport(config, plan, local, folder)
-    with transport_of_run as transport, stop_requests() as stop, prepared.written_config():
+    with stop_requests() as stop, transport_of_run as transport, prepared.written_config():
+        stop.catch()  # after ray.init, which sets handlers of its own
         aggregation = plan.env_backend.aggregate_evaluations or aggregate
         loop = TrainLoop(
             plan,
@@ -124,7 +124,8 @@ def _run(prepared: PreparedRun, watchers: ObserverThread, local: bool) -> RunSum
             summary = loop.run()
         except ConfigError as error:  # what only a worker could find, such as a network that does not fit
             raise check.placed(config, error) from error
-    return replace(summary, message=Signals(stop.signal).name) if stop.signal else summary
+    interrupted = summary.status == "interrupted"
+    return replace(summary, message=Signals(stop.signal).name) if interrupted else summary
 
 
 def evaluate(

@@ -113,9 +113,12 @@ def connected(
         logs = _start(target, start_timeout, options)
         if log is not None:
             log.follow(logs, ray.get_runtime_context().get_job_id(), whole=own)
-        if not own:
-            _check(address, needs)
-        yield Cluster(logs, log, own)
+        try:
+            if not own:
+                _check(address, needs)
+            yield Cluster(logs, log, own)
+        except SystemExit as end:
+            raise _as_terminated(end) from None
 
 
 def _start(target: str, timeout: float, options: dict[str, Any]) -> Path:
@@ -128,13 +131,18 @@ def _start(target: str, timeout: float, options: dict[str, Any]) -> Path:
                 address=target, log_to_driver=False, logging_level=logging.ERROR, **options
             )
     except SystemExit as end:
-        if end.code == signal.SIGTERM:  # from the handler that ray.init sets
-            raise SystemExit(128 + signal.SIGTERM) from None
+        if end.code == signal.SIGTERM:
+            raise _as_terminated(end) from None
         raise ClusterError(f"ray cannot start or join a cluster ({target}){_see_logs()}") from end
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ClusterError(f"ray cannot start or join a cluster ({target}): {reason}{_see_logs()}") from error
     return Path(context.address_info["session_dir"], "logs")
+
+
+def _as_terminated(end: SystemExit) -> SystemExit:
+    """With the exit code of SIGTERM where the handler that ray.init sets ends the process, with the signal's number."""
+    return SystemExit(128 + signal.SIGTERM) if end.code == signal.SIGTERM else end
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM: the first one only raises a flag, so that the loop can finish its update and save.
 
-Handlers are set after ``ray.init``, which sets its own. A second signal ends the process at once, saving nothing;
-Ray's own guard, which waits for this process's end, then kills the rest of a local cluster.
+Handlers are set by ``catch`` after ``ray.init``, which sets its own. A second signal ends the process at once, saving
+nothing; Ray's own guard, which waits for this process's end, then kills the rest of a local cluster.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
+_CAUGHT = (signal.SIGINT, signal.SIGTERM)
+
 
 @dataclass
 class StopRequest:
@@ -22,26 +24,32 @@ class StopRequest:
 
     signal: int = 0
 
+    def catch(self) -> None:
+        """From here on signals are requests."""
+        if threading.current_thread() is threading.main_thread():
+            for number in _CAUGHT:
+                signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.signal:
+            end_at_once("\nended at once; the last checkpoint stands", 128 + number)
+        self.signal = number
+
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Catch SIGINT and SIGTERM for the length of the block (where this is the main thread)."""
+    """Requests of SIGINT and SIGTERM from ``catch()`` to the end of the block, where this is the main thread; then the
+    handlers are those from before the block. It goes around Ray, whose end takes seconds and has no handlers of use."""
     request = StopRequest()
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if request.signal:
-            end_at_once("\nended at once; the last checkpoint stands", 128 + number)
-        request.signal = number
-
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in _CAUGHT}
     try:
         yield request
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def end_at_once(line: str, code: int) -> None:
