@@ -581,7 +581,12 @@ def test_a_checkpoint_of_other_spaces_is_refused(tmp_path: Path) -> None:
     assert caught.value.exit_code == 5  # type: ignore[attr-defined]
 
 
-def test_too_few_steps_for_an_update_is_said(tmp_path: Path) -> None:
-    config = settings(tmp_path / "a", **REPLAY, runner__max_updates=None, runner__max_steps=50)
-    with pytest.raises(ConfigError, match=r"runner\.max_steps: 50 steps allow no update; at least 74"):
-        train(config)
+@pytest.mark.parametrize(("steps_per_update", "least"), [(5, 72), (30, 96)])
+def test_too_few_steps_for_an_update_is_said(tmp_path: Path, steps_per_update: int, least: int) -> None:
+    """Warm-up and an update take 55 and 80 steps, and rollouts are of 8 x 3."""
+    memory = {**REPLAY["modules__memory"], "steps_per_update": steps_per_update}
+    options = {"modules__memory": memory, "runner__max_updates": None}
+    text = rf"runner\.max_steps: {least - 1} steps allow no update; at least {least} are"
+    with pytest.raises(ConfigError, match=text):
+        train(settings(tmp_path / "a", **options, runner__max_steps=least - 1))
+    assert train(settings(tmp_path / "b", **options, runner__max_steps=least)).updates >= 1

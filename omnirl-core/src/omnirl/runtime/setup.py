@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import traceback
 from collections.abc import Callable, Mapping
@@ -134,7 +135,8 @@ def plan_of(config: ResolvedConfig, env_spec: EnvSpec) -> tuple[WorkerPlan, Stop
     else:
         target = StopTarget.of(flow, rollout_steps, runner.max_updates, runner.max_steps)
     if target.updates < 1:
-        least = flow.warmup_steps + max(flow.steps_per_update, rollout_steps)
+        rollouts = math.ceil((flow.warmup_steps + flow.steps_per_update) / rollout_steps)
+        least = rollouts * rollout_steps  # part of a rollout is not collected
         text = f"{runner.max_steps} steps allow no update; at least {least} are needed"
         raise ConfigError(config.line(("runner", "max_steps"), text))
     plan = WorkerPlan(
