@@ -9,9 +9,9 @@ import gymnasium
 import pytest
 from gymnasium import spaces
 
-from omnirl.envs.gymnasium import wrappers
+from omnirl.envs.gymnasium import atari, wrappers
 from omnirl.envs.gymnasium.atari import Lives
-from omnirl.envs.gymnasium.wrapper_config import AtariEntry
+from omnirl.envs.gymnasium.wrapper_config import Atari, AtariEntry
 
 NOOP, FIRE, LEFT = 0, 1, 2
 
@@ -107,6 +107,21 @@ def test_a_game_without_fire_is_left_alone() -> None:
     stepped(env)
     stepped(env)
     assert game.played == ["reset 1", LEFT, LEFT]
+
+
+def test_each_parameter_of_the_preprocessing_goes_where_it_belongs(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def preprocessing(env: Any, **parameters: Any) -> Any:
+        given.update(parameters)
+        return env
+
+    monkeypatch.setattr(atari, "AtariPreprocessing", preprocessing)
+    parameters = Atari(noop_max=7, frame_skip=2, screen_size=40, grey=False)
+    atari.preprocess(Game(3, 3), parameters, 0.0, training=True)
+    assert given == {"noop_max": 7, "frame_skip": 2, "screen_size": 40, "grayscale_obs": False}
+    game = {"frameskip": 1, "obs_type": "rgb", "repeat_action_probability": 0.0}
+    assert atari.arguments(parameters) == game
 
 
 @pytest.mark.parametrize(
