@@ -35,6 +35,11 @@ def test_only_what_differs_is_named() -> None:
     )
 
 
+def test_other_seeds_are_named() -> None:
+    assert Changes.between({**BEFORE, "seed": 3}, now(seed=3)) == Changes()
+    assert Changes.between({**BEFORE, "seed": 3}, now(seed=4)).seed == ("seed was 3, is 4",)
+
+
 @pytest.mark.parametrize("line", [f"{MISFIT}: KeyError: 'w'", "run/checkpoint.ckpt: damaged"])
 @pytest.mark.parametrize("modules", [(), ("modules.a was 1, is 2",)])
 def test_a_misfit_is_told_with_the_changes(line: str, modules: tuple[str, ...]) -> None:

@@ -1,4 +1,5 @@
-"""What a run that goes on is told otherwise than when its checkpoint was written, in ``modules`` and ``env``.
+"""What a run that goes on is told otherwise than when its checkpoint was written, in ``modules``, ``env``
+and ``seed``.
 
 It is named in a line at the start, and again where the checkpoint does not fit, or where an environment does not come
 to the state that was saved.
@@ -20,16 +21,20 @@ _LONGEST = 60
 
 @dataclass(frozen=True)
 class Changes:
-    """Keys of ``modules`` and of ``env`` with their values then and now, one each: ``env.frame_stack was 1, is 4``."""
+    """Keys of each section with their values then and now, one each: ``env.frame_stack was 1, is 4``."""
 
     modules: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
+    seed: tuple[str, ...] = ()
 
     @classmethod
     def between(cls, earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Changes:
         """Of two contents of run_config.yaml. A key of ``modules`` that the earlier one lacks is of a newer version."""
         modules = _differences(earlier.get("modules"), now.get("modules"), "modules", added=False)
-        return cls(tuple(modules), tuple(_differences(earlier.get("env"), now.get("env"), "env", added=True)))
+        env, seed = (
+            _differences(earlier.get(name), now.get(name), name, added=True) for name in ("env", "seed")
+        )
+        return cls(tuple(modules), tuple(env), tuple(seed))
 
 
 @contextmanager

@@ -154,7 +154,7 @@ def prepare(
         keep_best=runner.keep_best,
         manifest=described,
         agent_meta={**described, "config": config.plain()},
-        env_changes=changes.env,
+        env_changes=(*changes.env, *changes.seed),
     )
     names = columns(env_spec.eval_metrics, config.algorithm.metric_names)
     settings = TrainSettings(
@@ -170,7 +170,7 @@ def prepare(
     notices += [*(resumed.notices if resumed else ()), *config.notes, *env_spec.notes]
     if resumed is not None and resumed.learners != plan.num_learners:
         notices.append(_other_learners(resumed, plan))
-    if resumed is not None and (changed := (*changes.modules, *changes.env)):
+    if resumed is not None and (changed := (*changes.modules, *changes.env, *changes.seed)):
         notices.append(f"changed since the checkpoint: {'; '.join(changed)}")
     made = resumed.manifest["counters"]["updates"] if resumed else 0
     if made >= target.updates:
