@@ -76,6 +76,8 @@ def test_an_unknown_preset_gets_the_nearest_and_the_installed() -> None:
     assert caught.value.lines == (
         "unknown preset 'cartpole-pop' (did you mean 'cartpole-ppo'?); installed: cartpole-ppo, pong-dqn",
     )
+    with pytest.raises(NotFoundError, match=r"'PONG-DQN' \(did you mean 'pong-dqn'\?\)"):
+        registry.preset("PONG-DQN")
 
 
 @pytest.mark.parametrize(

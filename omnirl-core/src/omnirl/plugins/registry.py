@@ -190,7 +190,8 @@ class Registry:
             if failure.stage != "command" and self._surely(kind, name, failure.source):
                 return PluginError(f"{kind.label} {name!r} cannot be used: {failure}")
         names = sorted({known for item in self._provided[kind.hook] for known in _names(item.spec)})
-        nearest = difflib.get_close_matches(name, names, n=1)
+        lowered = {known.lower(): known for known in names}  # PPO is ppo
+        nearest = [lowered[near] for near in difflib.get_close_matches(name.lower(), lowered, n=1)]
         text = f"unknown {kind.label} {name!r}"
         if nearest:
             text += f" (did you mean {nearest[0]!r}?)"
