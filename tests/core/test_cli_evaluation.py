@@ -149,3 +149,16 @@ def test_a_threshold_needs_a_mean_return(recorder, capsys):
 def test_a_wrong_option_is_a_usage_error(recorder, options):
     assert run(["test", "cartpole-ppo", *options]) == 2
     assert recorder.asked == {}
+
+
+def test_a_runs_file_that_lacks_keys_is_the_place_of_the_mistakes(folder, capsys):
+    assert run(["test", str(folder)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    places = [line.partition(": ")[0] for line in lines]
+    assert places == [f"{folder}/run_config.yaml {key}" for key in ("agent.module", "env.module")]
+
+
+@pytest.mark.parametrize("command", ["test", "record", "enjoy"])
+def test_an_empty_name_of_a_model_is_not_the_newest(folder, command, capsys):
+    assert run([command, str(folder), "--model", ""]) == 2
+    assert "'--model': names no agent" in capsys.readouterr().err

@@ -16,6 +16,18 @@ RunnerConfig = Annotated[
 AgentConfig = Annotated[
     Path | None, typer.Option("--agent-config", metavar="FILE", help="a file with agent and modules")
 ]
+
+
+def _model(name: str | None) -> str | None:
+    """An empty one, as of a shell's variable that is not set, must not become the newest agent."""
+    if name == "":
+        raise typer.BadParameter("names no agent")
+    return name
+
+
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="NAME", help="such as agent_100, or best", callback=_model)
+]
 Local = Annotated[bool, typer.Option("--local", help="everything in this process, without Ray")]
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="say nothing but errors")]

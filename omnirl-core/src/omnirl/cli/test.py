@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnirl.cli import sources
-from omnirl.cli.options import AgentConfig, Json, Local, RunnerConfig, Sources
+from omnirl.cli.options import AgentConfig, Json, Local, Model, RunnerConfig, Sources
 from omnirl.cli.streams import for_json
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def evaluate_agent(
     *,
     runner_config: RunnerConfig = None,
     agent_config: AgentConfig = None,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="such as agent_100, or best")
-    ] = None,
+    model: Model = None,
     episodes: Annotated[
         int | None, typer.Option("--episodes", min=1, metavar="N", help="episodes in all")
     ] = None,

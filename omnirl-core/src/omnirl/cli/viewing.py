@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnirl.cli import sources
-from omnirl.cli.options import Json
+from omnirl.cli.options import Json, Model
 from omnirl.cli.streams import for_json
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ newest. Ctrl-C ends it. Where there is no display, record writes a video."""
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="the run's folder")]
 Settings = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="settings")]
-Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="such as agent_100, or best")]
 Episodes = Annotated[int, typer.Option("--episodes", min=1, metavar="N", help="episodes one after the other")]
 
 
