@@ -15,12 +15,26 @@ import pytest
 
 import omnirl.run
 from omnirl.api import RunSummary
-from omnirl.api.errors import CheckpointError, ConfigError, NotFoundError, WorkersFailedError
+from omnirl.api.errors import (
+    CheckpointError,
+    ConfigError,
+    NotFoundError,
+    OutOfMemoryError,
+    WorkersFailedError,
+)
 from omnirl.runtime import checkpoint, saving, setup
 from omnirl.runtime import train as train_loop
 from omnirl.runtime.learner import LearnerWorker
 from omnirl.runtime.supervision import Slot
-from omnirl.runtime.transport import LocalRef, LocalTransport, Ref, Worker, WorkerDiedError
+from omnirl.runtime.transport import (
+    LocalRef,
+    LocalTransport,
+    LocalWorker,
+    Ref,
+    Worker,
+    WorkerDiedError,
+    WorkerOutOfMemoryError,
+)
 
 
 def settings(folder: Path, **changes: Any) -> dict[str, Any]:
@@ -453,6 +467,45 @@ def test_a_learner_that_keeps_dying_ends_the_run(tmp_path: Path, monkeypatch: py
         WorkersFailedError, match="the learner's process died 4 times in a row, the limit is 3"
     ):
         train(settings(tmp_path / "a"))
+
+
+class ShortOfMemory(JitteryTransport):
+    """The worker ``victim`` is killed for memory whenever it has worked twice, ``times`` times in all."""
+
+    def __init__(self, victim: str, times: int) -> None:
+        super().__init__(1, {victim: 2})
+        self.victim, self.times = victim, times
+
+    def spawn(self, name: str, factory: str, *args: Any, gpus: int = 0) -> LocalWorker:
+        if name == self.victim and self.dead and self.times > 1:
+            self.times -= 1
+            self.dying = {name: 2}
+        return super().spawn(name, factory, *args, gpus=gpus)
+
+    def get(self, ref: Ref) -> Any:
+        try:
+            return super().get(ref)
+        except WorkerDiedError as death:
+            raise WorkerOutOfMemoryError("low on memory: 30GB used / 31GB limit") from death
+
+
+@pytest.mark.parametrize("victim", ["sampler 0", "evaluator 0", "learner"])
+def test_a_worker_that_is_killed_for_memory_is_replaced_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, victim: str
+) -> None:
+    options = {"runner__eval_interval": 2, "runner__num_samplers": 2, "runner__save_interval": 0}
+    use_transport(monkeypatch, lambda: ShortOfMemory(victim, 1))
+    summary = train(settings(tmp_path / "once", **options))
+    assert (summary.status, summary.updates, summary.restarts) == ("finished", 12, 1)
+    use_transport(monkeypatch, lambda: ShortOfMemory(victim, 2))
+    with pytest.raises(OutOfMemoryError) as caught:
+        train(settings(tmp_path / "twice", **options))
+    assert caught.value.exit_code == 24
+    name = "the learner's process" if victim == "learner" else victim
+    (line,) = caught.value.lines
+    assert line.startswith(
+        f"{name} died twice: low on memory: 30GB used / 31GB limit; lower modules.memory.capacity"
+    )
 
 
 def test_an_environment_that_raises_is_rebuilt_and_what_it_was_asked_for_is_asked_again(

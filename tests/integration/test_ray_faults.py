@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -98,6 +99,20 @@ def test_a_ray_that_never_starts_is_not_waited_for_for_ever(
     server.send_signal(signal.SIGSTOP)
     one_line_about_the_deadline(run, tmp_path)
     assert "Ray did not start within 8 s" in run.output
+
+
+def test_a_worker_killed_for_memory_says_how_much_was_used_and_what_to_lower(
+    start: Callable[..., Any],
+) -> None:
+    """Ray kills workers while more than a share of the machine's memory is used: here, more than a millionth."""
+    variables = {"RAY_memory_usage_threshold": "0.000001", "RAY_memory_monitor_refresh_ms": "100"}
+    run = start(*RUN, "runner.max_updates=2", variables=variables)
+    assert run.wait(60) == 24, run.output
+    (line,) = [line for line in run.output.splitlines() if "running low on memory" in line]
+    assert re.search(r"GB used / [0-9.]+GB limit", line)
+    assert "lower modules.memory.capacity, runner.num_samplers or runner.num_envs_per_sampler" in line
+    assert "Traceback" not in run.output
+    assert run.left_over() == []
 
 
 def test_a_dead_address_is_refused_at_once(start: Callable[..., Any], tmp_path: Path) -> None:

@@ -90,6 +90,12 @@ class DiskError(OmniRLError):
     exit_code = 23
 
 
+class OutOfMemoryError(OmniRLError):
+    """Workers are killed because their machine runs out of memory (exit 24)."""
+
+    exit_code = 24
+
+
 class EvaluationBelowThreshold(OmniRLError):
     """An evaluation's mean return is below ``--min-return`` (exit 30)."""
 

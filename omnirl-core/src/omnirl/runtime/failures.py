@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from omnirl.api.errors import WorkersFailedError
-from omnirl.runtime.transport import WorkerDiedError, WorkerRaisedError
+from omnirl.api.errors import OutOfMemoryError, WorkersFailedError
+from omnirl.runtime.transport import WorkerDiedError, WorkerOutOfMemoryError, WorkerRaisedError
 
 Failure = WorkerDiedError | WorkerRaisedError
 
 
 class LearnerDiedError(Exception):
-    """A learner's process is gone; the run goes on from its last checkpoint."""
+    """A learner's process is gone; the run goes on from its last checkpoint. memory: it was killed for it."""
+
+    def __init__(self, text: str, memory: bool = False) -> None:
+        super().__init__(text)
+        self.memory = memory
+
+
+def memory_error(name: str, death: Exception) -> OutOfMemoryError:
+    """A worker was killed for memory, and another one in its place would be."""
+    return OutOfMemoryError(
+        f"{name}: {death}; lower modules.memory.capacity, runner.num_samplers or runner.num_envs_per_sampler, or use a "
+        "machine with more memory"
+    )
 
 
 def start_error(name: str, failure: Failure) -> Exception:
     """The error of a worker that could not be built: the user's mistake as it is, anything else with its traceback."""
     if isinstance(failure, WorkerRaisedError):
         return failure.expected or raised_error(f"{name} could not start", failure)
+    if isinstance(failure, WorkerOutOfMemoryError):
+        return memory_error(f"{name} could not start", failure)
     return WorkersFailedError(f"{name} could not start: its process died: {failure}")
 
 

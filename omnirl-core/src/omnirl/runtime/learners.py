@@ -19,7 +19,14 @@ from omnirl.runtime.failures import Failure, LearnerDiedError, raised_error, sta
 from omnirl.runtime.learner import AdvanceOrder, AdvanceReport
 from omnirl.runtime.plan import Started, WorkerPlan
 from omnirl.runtime.saving import SaveOutcome, Snapshot
-from omnirl.runtime.transport import Ref, Transport, Worker, WorkerDiedError, WorkerRaisedError
+from omnirl.runtime.transport import (
+    Ref,
+    Transport,
+    Worker,
+    WorkerDiedError,
+    WorkerOutOfMemoryError,
+    WorkerRaisedError,
+)
 
 _CALL_SECONDS = 0.15
 _WAIT_SECONDS = 0.2
@@ -236,7 +243,8 @@ class Learners:
         cause = self._cause(failed)
         name, failure = self.workers[cause.rank].name, cause.failure
         if isinstance(failure, WorkerDiedError):
-            return LearnerDiedError(str(failure) if self._count == 1 else f"{name}: {failure}")
+            text = str(failure) if self._count == 1 else f"{name}: {failure}"
+            return LearnerDiedError(text, isinstance(failure, WorkerOutOfMemoryError))
         if _has_lost_another(failure):
             return LearnerDiedError(str(failure.expected))
         return failure.expected or raised_error(f"the {name} failed", failure)

@@ -28,6 +28,7 @@ from omnirl.runtime.transport import (
     Ref,
     Worker,
     WorkerDiedError,
+    WorkerOutOfMemoryError,
     WorkerRaisedError,
     close_worker,
     raised,
@@ -35,6 +36,7 @@ from omnirl.runtime.transport import (
 from omnirl.runtime.weights import PackedRollout, pack_rollout, unpack_rollout
 
 _CHECK_SECONDS = 1.0
+_LOW_ON_MEMORY = "running low on memory"  # in the text alone: Ray has no class for an actor's death by it
 _LAST_OF_BUILDING = "start"  # a worker's first call, or that after which its parts are there
 
 
@@ -169,7 +171,9 @@ class RayTransport:
         except RayTaskError as error:
             raise WorkerRaisedError(_first_line(error), str(error)) from error
         except RayError as error:
-            raise WorkerDiedError(self._told(error)) from error
+            told = self._told(error)
+            died = WorkerOutOfMemoryError(told) if _LOW_ON_MEMORY in str(error) else WorkerDiedError(told)
+            raise died from error
         if isinstance(value, WorkerRaisedError):
             raise value
         return value

@@ -8,7 +8,7 @@ from typing import Any
 from omnirl.api.errors import WorkersFailedError
 from omnirl.runtime import checkpoint
 from omnirl.runtime.checkpoint import Loaded
-from omnirl.runtime.failures import LearnerDiedError
+from omnirl.runtime.failures import LearnerDiedError, memory_error
 from omnirl.runtime.run_state import RunState
 
 MOST_DEATHS = 3
@@ -22,10 +22,15 @@ class Recovery:
         self._state = state
         self._fresh: dict[str, Any] = state.state_dict()
         self._deaths = 0
+        self._short_of_memory = 0
         self._furthest = -1
 
     def count(self, death: LearnerDiedError) -> None:
-        """One more death. Raises WorkersFailedError where there were too many in a row."""
+        """One more death. Raises WorkersFailedError where there were too many in a row, OutOfMemoryError at the second
+        for memory: the next one would come too."""
+        self._short_of_memory += death.memory
+        if self._short_of_memory > 1:
+            raise memory_error("the learner's process died twice", death) from death
         updates = self._state.pacing.updates
         self._deaths = self._deaths + 1 if updates <= self._furthest else 1
         self._furthest = max(self._furthest, updates)

@@ -12,10 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from omnirl.api.errors import WorkersFailedError
-from omnirl.runtime.failures import Failure, start_error
+from omnirl.runtime.failures import Failure, memory_error, start_error
 from omnirl.runtime.learners import Learners
 from omnirl.runtime.plan import Started, WorkerPlan
-from omnirl.runtime.transport import Transport, Worker, WorkerDiedError, WorkerRaisedError
+from omnirl.runtime.transport import (
+    Transport,
+    Worker,
+    WorkerDiedError,
+    WorkerOutOfMemoryError,
+    WorkerRaisedError,
+)
 from omnirl.runtime.versions import check_same
 
 MOST_FAILURES = 10
@@ -26,8 +32,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 class Slot:
     """The place of one sampler or evaluator.
 
-    requests: numbers of the rollouts asked of a sampler; busy_since: when it was given work, None while idle;
-    resting_until: no work before this moment, after a failure.
+    short_of_memory: how often it was killed for memory; requests: numbers of the rollouts asked of a sampler;
+    busy_since: when it was given work, None while idle; resting_until: no work before this moment, after a failure.
     """
 
     role: str
@@ -35,6 +41,7 @@ class Slot:
     worker: Worker
     incarnation: int = 0
     failures: int = 0
+    short_of_memory: int = 0
     requests: list[int] = field(default_factory=list)
     busy_since: float | None = None
     resting_until: float = 0.0
@@ -99,6 +106,10 @@ class Crew:
         """Put a new worker in the slot; returns a line that says so. Raises when it fails again and again."""
         if isinstance(failure, WorkerRaisedError) and failure.expected is not None:
             raise failure.expected
+        if isinstance(failure, WorkerOutOfMemoryError):
+            slot.short_of_memory += 1
+            if slot.short_of_memory > 1:
+                raise memory_error(f"{slot.name} died twice", failure) from failure
         slot.failures += 1
         if slot.failures > MOST_FAILURES:
             raise self._gives_up(slot, failure) from failure

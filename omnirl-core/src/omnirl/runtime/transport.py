@@ -21,6 +21,10 @@ class WorkerDiedError(Exception):
     """The worker's process is gone; the text says what the transport knows of the reason."""
 
 
+class WorkerOutOfMemoryError(WorkerDiedError):
+    """The worker was killed because its machine ran out of memory; the text says how much was used."""
+
+
 class WorkerRaisedError(Exception):
     """A call raised. ``traceback`` is the worker's own; ``expected`` is the OmniRLError among its causes."""
 
