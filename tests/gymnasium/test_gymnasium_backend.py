@@ -369,10 +369,14 @@ def register_envs():
     (on_path / "minatar" / "gym.py").write_text(body)
     for name in ("minatar", "minatar.gym"):
         monkeypatch.delitem(sys.modules, name, raising=False)
+    for known in [known for known in gymnasium.registry if known.startswith("MinAtar/")]:
+        monkeypatch.delitem(gymnasium.registry, known)
     try:
         assert BACKEND.get_env_spec(GymnasiumConfig(id="MinAtar/Pole-v0")).action == DiscreteAction(2)
         line = "env.id: unknown environment 'MinAtar/Poll-v0' (did you mean 'MinAtar/Pole-v0'?)"
         assert refused(id="MinAtar/Poll-v0") == (line,)
+        line = "env.id: unknown environment 'Pole-v0' (did you mean 'MinAtar/Pole-v0'?)"
+        assert refused(id="Pole-v0") == (line,)
         assert sys.modules["minatar.gym"].calls == [1]
     finally:
         gymnasium.registry.pop("MinAtar/Pole-v0", None)

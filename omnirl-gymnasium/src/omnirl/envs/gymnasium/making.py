@@ -143,8 +143,12 @@ def _hint(name: str) -> str:
     namespace = _namespace(name)
     if namespace in _PROVIDERS and not _is_registered(namespace):
         return f"; {install(_PROVIDERS[namespace][2])}"
+    whole = [] if "/" in name else [f"{namespace}/{name}".lower() for namespace in _PROVIDERS]
+    for place in _PROVIDERS if whole else ():
+        _register_provider(f"{place}/")
     lowered = {known.lower(): known for known in gymnasium.registry}
-    near = difflib.get_close_matches(name.lower(), lowered, n=1)
+    near = [full for full in whole if full in lowered]  # Pong-v5 is ALE/Pong-v5
+    near = near or difflib.get_close_matches(name.lower(), lowered, n=1)
     if near:
         return f" (did you mean {lowered[near[0]]!r}?)"
     return "; if another package registers it, install that and name its module in env.imports"
