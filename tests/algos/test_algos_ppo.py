@@ -11,6 +11,7 @@ import torch
 
 from omnirl.algorithms.ppo import Config, Learner, Memory, Policy
 from omnirl.algorithms.ppo.config import data_flow
+from omnirl.algorithms.shared.on_policy import actor_critic
 from omnirl.api import (
     ArraySpec,
     ContinuousAction,
@@ -58,6 +59,18 @@ def test_values_bootstrap_from_the_final_observation(make_ppo, make_rollout):
             elif (t, b) != (2, 0):
                 expected += 0.9 * value(rollout.obs[t + 1, b])
             assert returns[t, b] == pytest.approx(expected, abs=1e-5)
+
+
+def test_values_of_many_observations_are_taken_in_parts(make_ppo, make_rollout, monkeypatch):
+    ppo, rollout = make_ppo(), make_rollout(8, 2)
+    whole = ppo._samples((rollout,))
+    monkeypatch.setattr(actor_critic, "_VALUES_PER_PASS", 7 * 3)  # 7 of 18 + 2 observations of 3 numbers
+    sizes, values = [], ppo.network.values
+    monkeypatch.setattr(ppo.network, "values", lambda obs: sizes.append(len(obs)) or values(obs))
+    parts = ppo._samples((rollout,))
+    assert sizes == [7, 7, 6]
+    torch.testing.assert_close(parts.returns, whole.returns)
+    torch.testing.assert_close(parts.advantages, whole.advantages)
 
 
 def test_rollouts_of_several_samplers_are_the_same_as_one_wide_one(make_ppo, make_rollout):

@@ -361,6 +361,17 @@ def test_samples_are_those_of_the_squashed_gaussian(learner_context):
     np.testing.assert_allclose(u.std(0), np.exp([-1.0, -0.5]), atol=0.03)
 
 
+def test_acting_keeps_the_deviation_within_the_limit_of_learning(learner_context):
+    """At most e^2: P(|z| < atanh(0.5) / e^2) = 0.0593 of normal z stay nearer to the middle than half way."""
+    policy, sac = make_policy(CONTINUOUS, learner_context, envs=4000)
+    weights = {name: np.zeros_like(array) for name, array in sac.get_weights().items()}
+    weights["layers.2.bias"][2:] = 50.0
+    policy.set_weights(weights)
+    action = policy.sample_action(np.zeros((4000, 3), np.float32), act(envs=4000)).action
+    near = np.abs((action - [0.0, 0.5]) / [1.0, 2.5]) < 0.5
+    np.testing.assert_allclose(near.mean(0), 0.0593, atol=0.012)
+
+
 def test_the_first_steps_are_uniform_in_environment_units(spec, learner_context):
     policy, sac = make_policy(spec, learner_context, envs=4000, random_steps=500)
     weights = {name: np.zeros_like(array) for name, array in sac.get_weights().items()}

@@ -78,18 +78,57 @@ def test_which_network_chooses_the_next_action(name, choose, vector_spec, learne
     assert abs(found - np.abs(other).mean()) > 1e-3
 
 
-@pytest.mark.parametrize(("name", "size"), [("c51", {"num_atoms": 5}), ("qr_dqn", {"num_quantiles": 2})])
-def test_distributions_of_the_action_that_either_network_chooses(
-    name, size, vector_spec, learner_context, clock
+@pytest.mark.parametrize(
+    ("name", "size", "outputs"),
+    [
+        # Atoms -1, 0, 1: masses of 1/2, 0, 1/2 and of 0, 1/2, 1/2, after logits that are not normalised.
+        ("c51", {"num_atoms": 3, "v_min": -1.0, "v_max": 1.0}, [[90.0, 0.0, 90.0], [0.0, 5.0, 5.0]]),
+        # Means 10 / 3 and 4, against the greatest and the middle quantile.
+        ("qr_dqn", {"num_quantiles": 3}, [[5.0, 0.0, 5.0], [4.0, 4.0, 4.0]]),
+    ],
+)
+def test_a_distribution_is_judged_by_its_mean(name, size, outputs, vector_spec):
+    package = PACKAGES[name]
+    config = package.Config.model_validate({"learner": size, "network": {"hidden_sizes": [4]}})
+    policy = package.Policy(config, vector_spec, PolicyContext("evaluator", 0, 1, 2))
+    bias = np.array(outputs, np.float32).reshape(-1)
+    zeros = {"layers.0.weight": (4, 3), "layers.0.bias": (4,), "layers.1.weight": (6, 4)}
+    weights = {part: np.zeros(shape, np.float32) for part, shape in zeros.items()}
+    policy.set_weights({**weights, "layers.1.bias": bias})
+    act = ActContext(np.random.default_rng(0), 0, 0.0, np.zeros(2, bool))
+    assert policy.choose_action(np.zeros((2, 3), np.float32), act).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "online", "target", "errors"),
+    [
+        # Means of quantiles: the online network has 3 and 0, the target network 10 and 12.
+        ("qr_dqn", {"num_quantiles": 2}, [2, 4, 0, 0], [9, 11, 10, 14], {"target": 12.0, "online": 10.0}),
+        # Means over the atoms 0 and 1: 0.993 and 0.5, and 1 / (1 + 1 / e) = 0.731 and 1 / (1 + 1 / e^2) = 0.881.
+        (
+            "c51",
+            {"num_atoms": 2, "v_min": 0.0, "v_max": 1.0},
+            [0, 5, 0, 0],
+            [0, 1, 0, 2],
+            {"target": 0.380797, "online": 0.231059},
+        ),
+    ],
+)
+@pytest.mark.parametrize("choose", ["target", "online"])
+def test_the_distribution_is_that_of_the_action_that_the_named_network_prefers(
+    choose, name, size, online, target, errors, vector_spec, learner_context, clock
 ):
-    found = {}
-    for choose in ("target", "online"):
-        learner = with_other_target(
-            learner_of(name, vector_spec, learner_context, next_action=choose, **size)
-        )
-        learner.learn(batch_of(), clock(0))
-        found[choose] = learner.metrics()["td_error"]
-    assert found["target"] != found["online"]
+    """The online network prefers the first action, the target network the second, which was taken, for no reward."""
+    learner = learner_of(name, vector_spec, learner_context, next_action=choose, **size)
+    for network, bias in ((learner.network, online), (learner.target_network, target)):
+        parameters = list(network.parameters())
+        for parameter in parameters:
+            parameter.data.zero_()
+        parameters[-1].data.copy_(torch.tensor(bias, dtype=torch.float32))
+    ones = np.ones(16, np.float32)
+    batch = dataclasses.replace(batch_of(), action=ones.astype(np.int64), reward=0 * ones, discount=ones)
+    learner.learn(batch, clock(0))
+    assert learner.metrics()["td_error"] == pytest.approx(errors[choose], rel=1e-5)
 
 
 @pytest.mark.parametrize("name", PACKAGES)
