@@ -508,6 +508,18 @@ def test_a_worker_that_is_killed_for_memory_is_replaced_once(
     )
 
 
+@pytest.mark.parametrize("victim", ["learner", "sampler 0"])
+def test_a_worker_that_dies_while_a_run_is_resumed_ends_it_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, victim: str
+) -> None:
+    train(settings(tmp_path / "a"))
+    use_transport(monkeypatch, lambda: JitteryTransport(1, {victim: 1}))
+    name = "the learner" if victim == "learner" else victim
+    with pytest.raises(WorkersFailedError) as caught:
+        train(settings(tmp_path / "a", runner__max_updates=15), resume="must")
+    assert caught.value.lines == (f"{name} could not start: its process died: killed by the test",)
+
+
 def test_an_environment_that_raises_is_rebuilt_and_what_it_was_asked_for_is_asked_again(
     tmp_path: Path,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnirl.api.errors import OutOfMemoryError, WorkersFailedError
+from omnirl.api.errors import OmniRLError, OutOfMemoryError, WorkersFailedError
 from omnirl.runtime.transport import WorkerDiedError, WorkerOutOfMemoryError, WorkerRaisedError
 
 Failure = WorkerDiedError | WorkerRaisedError
@@ -28,9 +28,14 @@ def start_error(name: str, failure: Failure) -> Exception:
     """The error of a worker that could not be built: the user's mistake as it is, anything else with its traceback."""
     if isinstance(failure, WorkerRaisedError):
         return failure.expected or raised_error(f"{name} could not start", failure)
-    if isinstance(failure, WorkerOutOfMemoryError):
-        return memory_error(f"{name} could not start", failure)
-    return WorkersFailedError(f"{name} could not start: its process died: {failure}")
+    return death_at_start(name, failure, memory=isinstance(failure, WorkerOutOfMemoryError))
+
+
+def death_at_start(name: str, death: Exception, *, memory: bool) -> OmniRLError:
+    """A worker's process died before training began."""
+    if memory:
+        return memory_error(f"{name} could not start", death)
+    return WorkersFailedError(f"{name} could not start: its process died: {death}")
 
 
 def raised_error(what: str, failure: WorkerRaisedError) -> WorkersFailedError:

@@ -19,7 +19,7 @@ from omnirl.runtime.checkpoint import Loaded
 from omnirl.runtime.collecting import Collecting
 from omnirl.runtime.dispatch import ObserverThread
 from omnirl.runtime.evaluations import Evaluations, Handlers
-from omnirl.runtime.failures import Failure, LearnerDiedError
+from omnirl.runtime.failures import Failure, LearnerDiedError, death_at_start
 from omnirl.runtime.health import Health
 from omnirl.runtime.learners import Advance
 from omnirl.runtime.logbook import LogBook
@@ -99,7 +99,10 @@ class TrainLoop:
         """Train until the stop target, or until a stop is requested; then save."""
         self.state.exact = self.crew.start() and self.repeatable
         if self.resumed is not None:
-            self.saves.restore(self.resumed)
+            try:
+                self.saves.restore(self.resumed)
+            except LearnerDiedError as error:  # as in the rest of a start, that is not tried again
+                raise death_at_start("the learner", error, memory=error.memory) from error
         self.state.begin()
         death: LearnerDiedError | None = None
         while True:
