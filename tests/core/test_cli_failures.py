@@ -129,6 +129,12 @@ def test_an_expected_failure_shows_its_lines_and_its_code(kind, code, capsys):
     assert capsys.readouterr().err == "first\nsecond\n"
 
 
+def test_a_line_is_one_line_and_steers_no_terminal(capsys):
+    error = errors.ConfigError(["a.yaml:1:1 \x1b[31mred\nrunner: unknown section", "größe\t日本"])
+    assert outcome.exit_code_of(raising(error), []) == 2
+    assert capsys.readouterr().err == "a.yaml:1:1 \\x1b[31mred runner: unknown section\ngröße\t日本\n"
+
+
 def test_an_interrupt_ends_with_130(capsys):
     assert outcome.exit_code_of(raising(KeyboardInterrupt()), []) == 130
     assert capsys.readouterr().err == "interrupted\n"

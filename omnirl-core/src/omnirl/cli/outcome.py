@@ -38,7 +38,7 @@ def exit_code_of(action: Callable[[], None], arguments: Sequence[str]) -> int:
         sys.stdout.flush()  # what is still buffered fails here rather than when the interpreter ends
     except OmniRLError as error:
         for line in error.lines:
-            warn(line)
+            warn(_shown(line))
         return error.exit_code
     except KeyboardInterrupt:
         warn("interrupted")
@@ -93,6 +93,15 @@ def _discard_output() -> None:
 def warn(line: str) -> None:
     """One line on standard error."""
     print(line, file=sys.stderr, flush=True)
+
+
+def _shown(line: str) -> str:
+    """One line without what would steer a terminal: a key or a name in it may be of anybody's file."""
+    text = " ".join(line.splitlines())
+    return "".join(
+        character if character.isprintable() or character == "\t" else f"\\x{ord(character):02x}"
+        for character in text
+    )
 
 
 def save_traceback(error: BaseException, arguments: Sequence[str]) -> str:
