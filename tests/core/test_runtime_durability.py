@@ -12,7 +12,7 @@ import pytest
 
 from omnirl.api.errors import CheckpointError
 from omnirl.runtime import checkpoint
-from omnirl.runtime.saving import CheckpointWriter, Snapshot
+from omnirl.runtime.saving import CheckpointWriter, Snapshot, replace_agent
 
 
 def content(*rows: int) -> dict[str, Any]:
@@ -63,6 +63,14 @@ def test_nothing_takes_its_place_before_it_is_on_the_disk(
     done.clear()
     checkpoint.write(path, {}, content(1, 2, 3, 4, 5, 6, 7, 9))  # no segment is new
     assert done == [written, ("place", "checkpoint.prev.ckpt.tmp"), *last]
+
+
+def test_an_agent_file_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, done: list[tuple[str, str]]
+) -> None:
+    replace_agent(tmp_path / "agent_7.pth", lambda path: Path(path).write_bytes(b"weights") and None)
+    assert done == [("disk", "agent_7.pth.tmp"), ("place", "agent_7.pth.tmp")]
+    assert (tmp_path / "agent_7.pth").read_bytes() == b"weights"
 
 
 def test_the_segments_of_the_previous_checkpoint_stay_as_long_as_it_does(

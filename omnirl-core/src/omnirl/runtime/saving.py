@@ -85,9 +85,11 @@ def agent_file(folder: Path, version: int) -> Path:
 
 
 def replace_agent(path: Path, write_agent: Callable[[str], None]) -> None:
-    """Write an agent file beside its place and put it there in one step."""
+    """Write an agent file beside its place and put it there in one step, once it is on the disk."""
     unfinished = path.with_name(path.name + TEMPORARY)
     write_agent(str(unfinished))
+    with open(unfinished, "rb") as written:
+        os.fsync(written.fileno())
     os.replace(unfinished, path)
 
 
