@@ -10,7 +10,7 @@ import pytest
 
 from omnirl.api import ArraySpec, ContinuousAction, DiscreteAction, EnvSpec
 from omnirl.api.errors import CheckpointError, NotFoundError
-from omnirl.runtime.agents import agent_path, check_fits
+from omnirl.runtime.agents import agent_path, check_fits, check_network
 
 SPEC = EnvSpec(ArraySpec((3,)), DiscreteAction(2))
 
@@ -69,3 +69,17 @@ def test_each_difference_is_a_line() -> None:
         check_fits("agent", meta, "ppo", other)
     (line,) = caught.value.lines
     assert line.startswith("agent: action space saved ")
+
+
+def test_each_key_of_another_network_is_a_line() -> None:
+    """Keys that only one of both knows say nothing; nor does a file without a configuration."""
+    meta = {"config": {"modules": {"network": {"hidden_sizes": [8], "activation": "tanh", "old": 1}}}}
+    check_network("agent", meta, {"hidden_sizes": (8,), "activation": "tanh", "new": 2})
+    check_network("agent", {}, {"hidden_sizes": (8,)})
+    check_network("agent", meta, {})
+    with pytest.raises(CheckpointError) as caught:
+        check_network("agent", meta, {"hidden_sizes": (8, 8), "activation": "relu"})
+    assert caught.value.lines == (
+        "agent: modules.network.hidden_sizes saved [8], configured [8, 8]",
+        "agent: modules.network.activation saved 'tanh', configured 'relu'",
+    )

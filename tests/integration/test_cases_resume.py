@@ -208,6 +208,22 @@ def test_a_resume_with_another_network_names_the_setting(
     assert run(resume) == 0
 
 
+def test_an_agent_is_not_evaluated_with_another_network(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another activation fits the weights, and would give another policy without a word."""
+    folder = tmp_path / "run"
+    omnirl.run.train(ppo(folder, 2), local=True)
+    test = ["test", str(folder), "--local", "--episodes", "1"]
+    assert run([*test, "modules.network.activation=relu", "modules.network.hidden_sizes=[4]"]) == 5
+    lines = capsys.readouterr().err.splitlines()
+    assert sorted(line.partition(": ")[2] for line in lines) == [
+        "modules.network.activation saved 'tanh', configured 'relu'",
+        "modules.network.hidden_sizes saved [8], configured [4]",
+    ]
+    assert run([*test, "modules.network.activation=tanh"]) == 0
+
+
 def test_a_resume_with_other_wrappers_says_so_where_it_does_not_repeat(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -151,7 +151,7 @@ def evaluate(
     config = setup.decide(config)
     path = agent_path(folder, model) if model else configured_agent(config, folder)
     env_spec = setup.env_spec_of(config)
-    weights, meta = load_agent(path, config.algorithm, env_spec)
+    weights, meta = load_agent(path, config, env_spec)
     plan, _ = setup.plan_of(config, env_spec)
     plan = _for_evaluation(plan, episodes)
     with _transport(config, plan, local or plan.num_evaluators == 1, None) as transport:
@@ -190,7 +190,7 @@ def load_policy(run: str | os.PathLike[str], model: str | None = None, *, num_en
     """The policy of an agent file of a run's folder (the newest by default), acting on ``num_envs`` rows at once."""
     config, folder = saved_run(run, ())
     env_spec = setup.env_spec_of(config)
-    weights, meta = load_agent(agent_path(folder, model), config.algorithm, env_spec)
+    weights, meta = load_agent(agent_path(folder, model), config, env_spec)
     context = PolicyContext("evaluator", 0, 1, num_envs)
     policy: Policy = load_object(config.algorithm.policy)(config.agent, env_spec, context)
     policy.set_weights(weights)

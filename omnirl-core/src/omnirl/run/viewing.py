@@ -89,7 +89,7 @@ class _Viewing:
         self.config, self.view = setup.decide(config), view
         self.agent = agent_path(self.folder, model) if model else configured_agent(config, self.folder)
         env_spec = setup.env_spec_of(self.config)
-        self._weights, meta = load_agent(self.agent, config.algorithm, env_spec)
+        self._weights, meta = load_agent(self.agent, config, env_spec)
         self._version = int(meta["updates"])
         plan, _ = setup.plan_of(self.config, env_spec)
         self._plan: WorkerPlan = replace(plan, num_evaluators=1, episodes=episodes)

@@ -9,10 +9,13 @@ from typing import Any
 
 from omnirl.api.data import Array
 from omnirl.api.errors import CheckpointError, NotFoundError
-from omnirl.api.plugin import AlgorithmSpec, load_object
+from omnirl.api.plugin import load_object
 from omnirl.api.specs import EnvSpec
+from omnirl.config import models
+from omnirl.config.resolve import ResolvedConfig
 from omnirl.runtime.best import best_version
 from omnirl.runtime.saving import agent_versions
+from omnirl.runtime.setup import decide_network
 
 BEST = "best"
 
@@ -43,11 +46,13 @@ def agent_path(folder: Path, model: str | None) -> Path:
 
 
 def load_agent(
-    path: Path, algorithm: AlgorithmSpec, env_spec: EnvSpec
+    path: Path, config: ResolvedConfig, env_spec: EnvSpec
 ) -> tuple[dict[str, Array], Mapping[str, Any]]:
-    """``(weights, meta)``. Raises CheckpointError (exit 5): not an agent file, or of another algorithm or space."""
-    weights, meta = load_object(algorithm.agent_file).load(str(path))
-    check_fits(str(path), meta, algorithm.name, env_spec)
+    """``(weights, meta)``. Raises CheckpointError (exit 5): not an agent file, or of another algorithm, space or
+    network."""
+    weights, meta = load_object(config.algorithm.agent_file).load(str(path))
+    check_fits(str(path), meta, config.algorithm.name, env_spec)
+    check_network(str(path), meta, models.plain(decide_network(config, env_spec).agent).get("network", {}))
     return weights, meta
 
 
@@ -61,5 +66,19 @@ def check_fits(name: str, meta: Mapping[str, Any], algorithm: str, env_spec: Env
     for part in ("observation", "action"):
         if not lines and saved.get(part) != configured[part]:
             lines.append(f"{name}: {part} space saved {saved.get(part)}, configured {configured[part]}")
+    if lines:
+        raise CheckpointError(lines)
+
+
+def check_network(name: str, meta: Mapping[str, Any], configured: Mapping[str, Any]) -> None:
+    """Raise CheckpointError with one line per key of ``modules.network`` that differs from what was trained: another
+    activation would fit the weights and act otherwise."""
+    saved = meta.get("config", {}).get("modules", {}).get("network", {})
+    now = json.loads(json.dumps(configured))
+    lines = [
+        f"{name}: modules.network.{key} saved {saved[key]!r}, configured {now[key]!r}"
+        for key in now
+        if key in saved and saved[key] != now[key]
+    ]
     if lines:
         raise CheckpointError(lines)
