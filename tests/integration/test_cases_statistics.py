@@ -94,7 +94,7 @@ def normalizers(folder: Path) -> dict[str, float]:
             for key, item in value.items():
                 walk(key, item)
 
-    walk("", tree)
+    walk("", tree["learner"])
     return found
 
 

@@ -34,6 +34,7 @@ _EXTRAS = {
     "minatar": "minatar",
 }
 """Families that need more than this distribution: package of the entry point, extra."""
+_NEAR = 0.7  # among hundreds of names one of another package is near enough by chance below that
 
 
 def make(
@@ -148,7 +149,7 @@ def _hint(name: str) -> str:
         _register_provider(f"{place}/")
     lowered = {known.lower(): known for known in gymnasium.registry}
     near = [full for full in whole if full in lowered]  # Pong-v5 is ALE/Pong-v5
-    near = near or difflib.get_close_matches(name.lower(), lowered, n=1)
+    near = near or difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_NEAR)
     if near:
         return f" (did you mean {lowered[near[0]]!r}?)"
     return "; if another package registers it, install that and name its module in env.imports"
