@@ -22,9 +22,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from startup import OMNIRL
+
 SIDES = ("sb3", "local", "ray", "ray-lead1")
 THRESHOLD, EPISODES = 475.0, 20
-OMNIRL = "from omnirl.cli.app import main; main()"
 MORE = {"local": ("--local",), "ray": (), "ray-lead1": ("runner.max_lead=1",)}
 SB3 = """
 import json, sys, time, torch

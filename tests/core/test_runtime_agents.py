@@ -80,6 +80,6 @@ def test_each_key_of_another_network_is_a_line() -> None:
     with pytest.raises(CheckpointError) as caught:
         check_network("agent", meta, {"hidden_sizes": (8, 8), "activation": "relu"})
     assert caught.value.lines == (
-        "agent: modules.network.hidden_sizes saved [8], configured [8, 8]",
-        "agent: modules.network.activation saved 'tanh', configured 'relu'",
+        "agent: modules.network.hidden_sizes was [8], is [8, 8]: give it the network that it was trained with",
+        'agent: modules.network.activation was "tanh", is "relu": give it the network that it was trained with',
     )

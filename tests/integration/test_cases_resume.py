@@ -218,8 +218,8 @@ def test_an_agent_is_not_evaluated_with_another_network(
     assert run([*test, "modules.network.activation=relu", "modules.network.hidden_sizes=[4]"]) == 5
     lines = capsys.readouterr().err.splitlines()
     assert sorted(line.partition(": ")[2] for line in lines) == [
-        "modules.network.activation saved 'tanh', configured 'relu'",
-        "modules.network.hidden_sizes saved [8], configured [4]",
+        'modules.network.activation was "tanh", is "relu": give it the network that it was trained with',
+        "modules.network.hidden_sizes was [8], is [4]: give it the network that it was trained with",
     ]
     assert run([*test, "modules.network.activation=tanh"]) == 0
 

@@ -58,9 +58,8 @@ def saved_run(source: Source, overrides: Sequence[str]) -> tuple[ResolvedConfig,
     if isinstance(source, str | os.PathLike) and is_run(Path(source)):
         folder = Path(source)
         # Nothing is written, so the folder that the file names need not be writable, or there.
-        elsewhere = Tree(
-            {"runner": {"ckpt_dir": None}}
-        )  # without an origin: the file stays that of all mistakes
+        # It has no origin, so the file stays that of all mistakes.
+        elsewhere = Tree({"runner": {"ckpt_dir": None}})
         return configure(folder / CONFIG_FILE, elsewhere, overrides=overrides), folder
     config = configure(source, overrides=overrides)
     return config, Path(config.runner.ckpt_dir or RUNS / setup.run_name(config))

@@ -14,6 +14,7 @@ from omnirl.api.specs import EnvSpec
 from omnirl.config import models
 from omnirl.config.resolve import ResolvedConfig
 from omnirl.runtime.best import best_version
+from omnirl.runtime.changes import Changes
 from omnirl.runtime.saving import agent_versions
 from omnirl.runtime.setup import decide_network
 
@@ -74,11 +75,8 @@ def check_network(name: str, meta: Mapping[str, Any], configured: Mapping[str, A
     """Raise CheckpointError with one line per key of ``modules.network`` that differs from what was trained: another
     activation would fit the weights and act otherwise."""
     saved = meta.get("config", {}).get("modules", {}).get("network", {})
-    now = json.loads(json.dumps(configured))
-    lines = [
-        f"{name}: modules.network.{key} saved {saved[key]!r}, configured {now[key]!r}"
-        for key in now
-        if key in saved and saved[key] != now[key]
-    ]
+    known = {key: value for key, value in saved.items() if key in configured}
+    changes = Changes.between({"modules": {"network": known}}, {"modules": {"network": configured}})
+    lines = [f"{name}: {change}: give it the network that it was trained with" for change in changes.modules]
     if lines:
         raise CheckpointError(lines)
